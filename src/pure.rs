@@ -3,5 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod directory;
+pub mod guarantees;
 pub mod jobs;
 pub mod protocol;

@@ -313,7 +313,8 @@ mod tests {
 
     #[test]
     fn of_two_leaderships_the_newer_has_the_higher_term_then_the_lower_jac_then_the_smaller_id() {
-        let oldest_first = [lead(1, 0, "a", 9), lead(2, 5, "a", 1), lead(2, 3, "b", 1), lead(2, 3, "a", 1), lead(2, 3, "a", 2)];
+        let oldest_first =
+            [lead(1, 0, "a", 9), lead(2, 5, "a", 1), lead(2, 3, "b", 1), lead(2, 3, "a", 1), lead(2, 3, "a", 2)];
         for pair in oldest_first.windows(2) {
             assert!(pair[0] < pair[1], "{} {} should be older than {} {}", pair[0], pair[0].jac, pair[1], pair[1].jac);
         }
