@@ -1,0 +1,38 @@
+# Every task that people do is a target; `make` alone lists them. CARGO_TARGET_DIR is honoured.
+
+CARGO ?= cargo
+RUSTC ?= rustc
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test verify fix pure clean
+
+help:
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+build: ## Build the program, optimised
+	$(CARGO) build --release --locked
+
+demo: build ## Start a cluster, compute, kill nodes, and watch it go on
+	$(CARGO) run --release --locked --example demo
+
+test: ## Run all tests
+	$(CARGO) test --locked
+
+verify: pure ## Check format, lints, purity, structure and documentation; writes nothing but build output
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) test --locked --quiet --test structure
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items --lib
+
+fix: ## Format, and apply what the lints suggest
+	$(CARGO) fmt
+	$(CARGO) clippy --locked --all-targets --fix --allow-dirty --allow-staged
+	$(CARGO) fmt
+
+pure: ## Compile the pure modules with plain rustc: they depend on std alone
+	@mkdir -p $(TARGET_DIR)/pure
+	$(RUSTC) --edition 2024 --crate-type lib --crate-name floodline_pure --emit metadata --out-dir $(TARGET_DIR)/pure -D warnings src/pure.rs
+
+clean: ## Remove all build output
+	$(CARGO) clean
