@@ -1,0 +1,206 @@
+//! One node: built from its settings, started, and ended in order.
+//!
+//! Owns which parts a role has and how they are put together. Never holds what a part does, and writes nothing to
+//! standard output. Section 2 of the contract; how a node ends is in [`shutdown`].
+
+mod member;
+mod shutdown;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::{LogFormat, Role, Settings};
+use crate::journal::Journal;
+use crate::node::{self, Broken, Handle, Running, RunningDirectory};
+use crate::protocol::effects::Ending;
+use crate::protocol::ids::{Incarnation, Member};
+use crate::protocol::{Setup, limits};
+use crate::telemetry::logs;
+use crate::transport::{self, Transport};
+use crate::{grpc, http};
+
+pub use shutdown::Ended;
+
+/// A node that could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotStart {
+    /// An address is taken, or is none of this machine's.
+    #[error("cannot listen on {address} for {what}: {cause}; give another address in {variable}, or end what uses it")]
+    Listen {
+        /// Which address.
+        address: SocketAddr,
+        /// What is served there.
+        what: &'static str,
+        /// The setting.
+        variable: &'static str,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// The address that others dial can't be made of the settings.
+    #[error("{0}; give FLOODLINE_ADVERTISE")]
+    Advertise(#[from] crate::protocol::ids::BadName),
+    /// The system gives no thread more.
+    #[error("cannot start threads: {0}; raise the limit of processes")]
+    Threads(#[source] io::Error),
+}
+
+/// A node that runs.
+#[derive(Debug)]
+pub struct Node {
+    member: Member,
+    part: Part,
+    servers: TaskTracker,
+    /// The node was told to stop.
+    stopping: CancellationToken,
+    /// The servers take nothing more, and end what they have.
+    closing: CancellationToken,
+    stop_grace: Duration,
+}
+
+/// What a node does besides serving.
+#[derive(Debug)]
+enum Part {
+    Worker(Running),
+    Directory(RunningDirectory),
+}
+
+/// Starts the log of a process that is one node.
+pub fn start_log(settings: &Settings) {
+    let form = match settings.log_format {
+        LogFormat::Text => logs::Form::Text,
+        LogFormat::Json => logs::Form::Json,
+    };
+    logs::start(form, settings.log_level);
+}
+
+impl Node {
+    /// Builds and starts a node. When this returns both its ports are open.
+    ///
+    /// # Errors
+    /// [`CannotStart`], with what to do about it.
+    pub async fn start(settings: &Settings) -> Result<Node, CannotStart> {
+        let (grpc, grpc_address) = listen(settings.listen, "gRPC", "FLOODLINE_LISTEN").await?;
+        let (http, http_address) = listen(settings.http_listen, "HTTP", "FLOODLINE_HTTP_LISTEN").await?;
+        // Later starts of one node id come at later milliseconds, unless its clock steps back.
+        let incarnation = Incarnation(node::wall().0);
+        let member = member::from_settings(settings, incarnation, grpc_address.port(), http_address.port())?;
+        tracing::info!(
+            node = %member.node, incarnation = incarnation.0, cluster = settings.cluster, address = %member.address,
+            http = %member.http, grpc_port = grpc_address.port(), version = %member.version, "starting"
+        );
+        let (servers, stopping, closing) = (TaskTracker::new(), CancellationToken::new(), CancellationToken::new());
+        let (part, ready) = match settings.role {
+            Role::Worker => {
+                let worker = start_worker(settings, member.clone()).map_err(CannotStart::Threads)?;
+                let handle = worker.handle();
+                let ready = handle.ready();
+                let listen = listen_with(transport::Listener::new(&settings.cluster));
+                servers.spawn(grpc::serve_worker(grpc, handle, listen, stopping.clone(), closing.clone()));
+                (Part::Worker(worker), ready)
+            }
+            Role::Bootstrap => {
+                let directory = node::start_directory(&settings.cluster, incarnation, settings.lease_ttl, seed());
+                servers.spawn(grpc::serve_directory(grpc, directory.handle(), stopping.clone(), closing.clone()));
+                (Part::Directory(directory), watch::Sender::new(true).subscribe())
+            }
+        };
+        let routes = http::routes(member.node.as_str(), ready, stopping.clone());
+        servers.spawn(http::serve(http, routes, closing.clone()));
+        servers.close();
+        Ok(Node { member, part, servers, stopping, closing, stop_grace: settings.stop_grace })
+    }
+
+    /// Who it is and where it is reached, with the ports that it really has.
+    #[must_use]
+    pub fn member(&self) -> &Member {
+        &self.member
+    }
+
+    /// The way to its worker; none on a directory.
+    #[must_use]
+    pub fn worker(&self) -> Option<Handle> {
+        match &self.part {
+            Part::Worker(running) => Some(running.handle()),
+            Part::Directory(_) => None,
+        }
+    }
+}
+
+fn start_worker(settings: &Settings, member: Member) -> io::Result<Running> {
+    let (queue, inbox) = mpsc::channel(node::QUEUE);
+    let (journal, stored) = Journal::in_memory(queue.clone())?;
+    let transport = Transport::new(settings, queue.clone());
+    let setup = Setup {
+        member,
+        directories: u32::try_from(settings.bootstrap.len()).unwrap_or(u32::MAX),
+        peers: settings.peers.clone(),
+        settings: protocol_settings(settings),
+        stored,
+        seed: seed(),
+    };
+    node::start(settings.cluster.clone(), setup, (queue, inbox), journal, transport)
+}
+
+/// How the gRPC door, which dials nobody, hears other members.
+fn listen_with(listener: transport::Listener) -> grpc::Listen {
+    Arc::new(move |member, out| {
+        let listener = listener.clone();
+        Box::pin(async move { listener.listen(&member, out).await })
+    })
+}
+
+async fn listen(
+    address: SocketAddr,
+    what: &'static str,
+    variable: &'static str,
+) -> Result<(TcpListener, SocketAddr), CannotStart> {
+    let refused = |cause| CannotStart::Listen { address, what, variable, cause };
+    let listener = TcpListener::bind(address).await.map_err(refused)?;
+    let real = listener.local_addr().map_err(refused)?;
+    Ok((listener, real))
+}
+
+/// Chance enters a node here, and only here: the system's, as the standard library has it for its own maps.
+fn seed() -> u64 {
+    use std::hash::BuildHasher;
+    std::hash::RandomState::new().hash_one(std::process::id())
+}
+
+fn protocol_settings(settings: &Settings) -> limits::Settings {
+    let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    limits::Settings {
+        heartbeat_interval: settings.heartbeat_interval,
+        election_timeout_min: settings.election_timeout_min,
+        election_timeout_max: settings.election_timeout_max,
+        flood_budget: settings.flood_budget,
+        hop_reserve: settings.hop_reserve,
+        lease_renew: settings.lease_renew,
+        link_ping: settings.link_ping,
+        min_links: count(settings.min_links),
+        neighbour_failures: settings.neighbour_failures,
+        max_jobs_per_term: settings.max_jobs_per_term,
+        tasks_per_worker: settings.tasks_per_worker,
+        max_tasks: settings.max_tasks,
+        max_attempts: settings.max_attempts,
+        max_numbers: count(settings.max_numbers),
+        queue: count(settings.queue),
+        stop_grace: shutdown::of_worker(settings.stop_grace),
+    }
+}
+
+impl Part {
+    /// Waits until it ends by itself; a directory never does.
+    async fn ended(&mut self) -> Result<Ending, Broken> {
+        match self {
+            Part::Worker(running) => running.ended().await,
+            Part::Directory(_) => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! How a node ends, in this order, all within `stop_grace` (8 s), also with open streams and silent connections:
+//!
+//! 1. It reports that it is not ready, so that nobody sends it anything new.
+//! 2. The worker steps down, hands back or finishes what runs, and leaves its directories; or the directory ends.
+//! 3. The streams that it serves end, so that no reader holds up what follows.
+//! 4. The servers take no more connections, finish the answers under way, and cut what is left.
+//! 5. The log has everything by then: it is written line by line.
+//!
+//! Owns the order and how the time is shared. Never decides what a worker does to leave: `protocol` does.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{Node, Part};
+use crate::node::Broken;
+use crate::protocol::effects::Ending;
+use crate::protocol::ids::Incarnation;
+
+/// How a node ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// It was asked to.
+    Stopped,
+    /// It had to: somebody else started with its node id.
+    Superseded(Incarnation),
+    /// Something broke.
+    Broken(Broken),
+}
+
+/// The worker's share of `stop_grace`; what is left is for the servers.
+pub(super) fn of_worker(stop_grace: Duration) -> Duration {
+    stop_grace / 4 * 3
+}
+
+impl Node {
+    /// Lives until `told` says that it has to end, or until it ends by itself.
+    pub async fn live(mut self, told: impl Future<Output = ()>) -> Ended {
+        let by_itself = tokio::select! {
+            ending = self.part.ended() => Some(ending),
+            () = told => None,
+        };
+        self.end(by_itself).await
+    }
+
+    async fn end(self, by_itself: Option<Result<Ending, Broken>>) -> Ended {
+        let begun = Instant::now();
+        self.stopping.cancel();
+        let worker_until = begun + self.stop_grace / 8 * 7;
+        let ended = match (by_itself, self.part) {
+            (Some(ending), _) => Ended::from(ending),
+            (None, Part::Directory(directory)) => {
+                if timeout_at(worker_until, directory.end()).await.is_err() {
+                    tracing::warn!("the directory did not end in time; it is cut off");
+                }
+                Ended::Stopped
+            }
+            (None, Part::Worker(mut worker)) => {
+                let stopped = async {
+                    worker.stop().await;
+                    worker.ended().await
+                };
+                timeout_at(worker_until, stopped).await.map_or_else(
+                    |_| {
+                        tracing::warn!("the worker did not leave in time; others will notice that it is gone");
+                        Ended::Stopped
+                    },
+                    Ended::from,
+                )
+            }
+        };
+        self.closing.cancel();
+        if timeout_at(begun + self.stop_grace, self.servers.wait()).await.is_err() {
+            tracing::info!("connections that did not end in time are cut off");
+        }
+        tracing::info!(took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX), "ended");
+        ended
+    }
+}
+
+impl From<Result<Ending, Broken>> for Ended {
+    fn from(ending: Result<Ending, Broken>) -> Ended {
+        match ending {
+            Ok(Ending::Stopped) => Ended::Stopped,
+            Ok(Ending::Superseded(by)) => Ended::Superseded(by),
+            Err(broken) => Ended::Broken(broken),
+        }
+    }
+}

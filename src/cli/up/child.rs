@@ -1,0 +1,147 @@
+//! One node of `up`: a process of its own.
+//!
+//! Owns the process. A node ends in order when its standard input closes, which happens when it is told to, and when
+//! `up` itself ends in whatever way, SIGKILL included; nothing has to be sent for it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+
+use tokio::process::{self, ChildStdin, Command};
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::super::exit::{Exit, Failure};
+use super::logs::Logs;
+use super::ports::Place;
+use crate::config::{Effective, Origin};
+
+/// What all nodes are started with.
+pub(super) struct Plan {
+    program: PathBuf,
+    passed_on: Vec<String>,
+    concurrency: u32,
+}
+
+impl Plan {
+    pub(super) fn new(settings: &Effective, workers: u16) -> std::io::Result<Plan> {
+        let by_flag = settings.shown.iter().filter(|shown| matches!(shown.origin, Origin::Flag(_)));
+        let passed_on = by_flag.map(|shown| format!("--{}={}", shown.row.flag(), shown.text)).collect();
+        let concurrency = settings.shown.iter().find(|shown| shown.row.name == "concurrency");
+        let is_default = concurrency.is_none_or(|shown| shown.origin == Origin::Default);
+        // By default that is the number of cores, which the workers share here.
+        let cores = settings.settings.concurrency;
+        let concurrency = if is_default { (cores / u32::from(workers)).max(1) } else { cores };
+        Ok(Plan { program: std::env::current_exe()?, passed_on, concurrency })
+    }
+
+    /// Starts the directory.
+    pub(super) fn directory(&self, place: Place, logs: &Logs) -> Result<Child, Failure> {
+        self.start("directory".to_owned(), "bootstrap", &[], place, logs)
+    }
+
+    /// Starts the next worker.
+    pub(super) fn worker(
+        &self,
+        number: usize,
+        place: Place,
+        directory: SocketAddr,
+        logs: &Logs,
+    ) -> Result<Child, Failure> {
+        let more = [format!("--bootstrap={directory}"), format!("--concurrency={}", self.concurrency)];
+        self.start(format!("worker-{number}"), "worker", &more, place, logs)
+    }
+
+    fn start(
+        &self,
+        node: String,
+        role: &'static str,
+        more: &[String],
+        place: Place,
+        logs: &Logs,
+    ) -> Result<Child, Failure> {
+        let (grpc, http) = (place.grpc, place.http);
+        let mut command = Command::new(&self.program);
+        command.arg("node").args(&self.passed_on).args(more).arg("--until-stdin-closes");
+        command.args([format!("--role={role}"), format!("--node-id={node}"), format!("--advertise={grpc}")]);
+        command.args([format!("--listen={grpc}"), format!("--http-listen={http}")]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        // In a group of its own: a Ctrl-C on the terminal reaches `up` alone, which then ends the nodes in order.
+        command.process_group(0);
+        place.free();
+        let failed =
+            |error| Exit::Refused.because(format!("cannot start {node}: {error}; raise the limit of processes"));
+        let mut process = command.spawn().map_err(failed)?;
+        let log = process.stderr.take().map(|log| tokio::spawn(logs.clone().pass_on(node.clone(), log)));
+        let stdin = process.stdin.take();
+        Ok(Child { pid: process.id(), node, role, grpc, http, process, stdin, log })
+    }
+}
+
+/// A node that runs.
+pub(super) struct Child {
+    pub(super) node: String,
+    pub(super) role: &'static str,
+    /// None once it has ended.
+    pub(super) pid: Option<u32>,
+    pub(super) grpc: SocketAddr,
+    pub(super) http: SocketAddr,
+    process: process::Child,
+    stdin: Option<ChildStdin>,
+    log: Option<JoinHandle<()>>,
+}
+
+/// A node that has ended, in words for a person: what and how.
+pub(super) struct Ended(pub(super) String);
+
+impl Child {
+    /// Whether it has ended already.
+    pub(super) fn has_ended(&mut self) -> bool {
+        !matches!(self.process.try_wait(), Ok(None))
+    }
+
+    /// Kills it, and waits until its log is told to the end.
+    pub(super) async fn tell_log(&mut self) {
+        self.process.start_kill().ok();
+        if let Some(log) = self.log.take() {
+            log.await.ok();
+        }
+    }
+
+    /// Waits for its end in `set`. What is returned tells it to end, by being dropped.
+    pub(super) fn watch(self, set: &mut JoinSet<Ended>) -> oneshot::Sender<()> {
+        let (end, told) = oneshot::channel();
+        set.spawn(self.ended(told));
+        end
+    }
+
+    async fn ended(mut self, told: oneshot::Receiver<()>) -> Ended {
+        let ended = tokio::select! {
+            status = self.process.wait() => Some(status),
+            _ = told => None,
+        };
+        let status = match ended {
+            Some(status) => status,
+            None => {
+                drop(self.stdin.take());
+                self.process.wait().await
+            }
+        };
+        // Its last lines come before the word that it ended.
+        if let Some(log) = self.log.take() {
+            log.await.ok();
+        }
+        let pid = self.pid.map_or_else(String::new, |pid| format!(" (pid {pid})"));
+        Ended(format!("{}{pid} {}", self.node, status.as_ref().map_or_else(ToString::to_string, how)))
+    }
+}
+
+fn how(status: &ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "ended".to_owned(),
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
