@@ -1,0 +1,139 @@
+//! A job on its way, from its submission or from its present state to its end, over as many nodes as it takes.
+//!
+//! Owns the cursor: what was seen last. Invariant: of what it yields neither the state, nor (term, number), nor the
+//! completed share goes back, and the terminal message is the last. Section 9 of the contract.
+
+use std::sync::Arc;
+
+use crate::jobs::Payload;
+use crate::protocol::ids::{JobId, JobKey};
+use crate::protocol::message::{JobQuery, SubmitJob};
+use crate::protocol::progress::{Cursor, next_message};
+use crate::protocol::view::JobView;
+use crate::wire;
+
+use super::error::Trouble;
+use super::line::{self, JobMessages};
+use super::{Client, ClientError};
+
+/// What a follower learns.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// The submission is acknowledged: from now on the cluster answers for the job.
+    Acknowledged(Arc<JobView>),
+    /// The job moved.
+    Progress(Arc<JobView>),
+    /// Another node is asked now; says which, and why.
+    Moved(String),
+}
+
+#[derive(Debug)]
+enum Phase {
+    Submitting(SubmitJob),
+    Following(Option<Box<JobMessages>>),
+    Ended,
+}
+
+/// Yields what becomes of a job.
+#[derive(Debug)]
+pub struct Follow {
+    client: Client,
+    job: JobQuery,
+    phase: Phase,
+    acknowledged: bool,
+    last: Option<Cursor>,
+}
+
+impl Follow {
+    pub(super) fn submission(client: Client, id: JobId, payload: Payload) -> Follow {
+        let key = JobKey { id, digest: wire::digest_of(&payload) };
+        let job = SubmitJob { key, payload, forwarded: false };
+        // By its whole name: the other side of a split may have taken another payload under this id.
+        let query = JobQuery { id: job.key.id.clone(), digest: Some(job.key.digest), forwarded: false };
+        Follow { client, job: query, phase: Phase::Submitting(job), acknowledged: false, last: None }
+    }
+
+    pub(super) fn of(client: Client, job: JobQuery) -> Follow {
+        Follow { client, job, phase: Phase::Following(None), acknowledged: false, last: None }
+    }
+
+    /// Whether the cluster answers for the job.
+    #[must_use]
+    pub fn is_acknowledged(&self) -> bool {
+        self.acknowledged
+    }
+
+    /// The next news; none after the terminal message.
+    ///
+    /// # Errors
+    /// There is no such job, it was refused, or no node has answered for too long.
+    pub async fn next(&mut self) -> Result<Option<News>, ClientError> {
+        loop {
+            if matches!(self.phase, Phase::Ended) {
+                return Ok(None);
+            }
+            self.client.reach().await?;
+            if let Some(moved) = self.client.moved() {
+                return Ok(Some(News::Moved(moved)));
+            }
+            match self.advance().await {
+                Ok(Some(news)) => return Ok(Some(news)),
+                Ok(None) => {}
+                Err(trouble) => self.recover(trouble).await?,
+            }
+        }
+    }
+
+    /// One step at the present node.
+    async fn advance(&mut self) -> Result<Option<News>, Trouble> {
+        let Some(line) = self.client.line.clone() else { return Ok(None) };
+        match &mut self.phase {
+            Phase::Submitting(job) => {
+                let view = Arc::new(self.client.attended(line.submit(job)).await?);
+                self.acknowledged = true;
+                self.saw(&view);
+                Ok(Some(News::Acknowledged(view)))
+            }
+            Phase::Following(None) => {
+                let messages = line.subscribe(&self.job, self.last.as_ref()).await?;
+                self.phase = Phase::Following(Some(Box::new(messages)));
+                Ok(None)
+            }
+            Phase::Following(Some(messages)) => {
+                let next = async { messages.message().await.map_err(line::failed) };
+                let Some(message) = self.client.attended(next).await? else {
+                    return Err(Trouble::Elsewhere("ended the stream".to_owned()));
+                };
+                // Nodes see to it that nothing goes back; this is for one that fails to.
+                let Some(view) = next_message(Arc::new(line::job(message)?), self.last.as_ref()) else {
+                    return Ok(None);
+                };
+                self.saw(&view);
+                Ok(Some(News::Progress(view)))
+            }
+            Phase::Ended => Ok(None),
+        }
+    }
+
+    fn saw(&mut self, view: &JobView) {
+        self.last = Some(Cursor::of(view));
+        if view.state.is_terminal() {
+            self.phase = Phase::Ended;
+        } else if matches!(self.phase, Phase::Submitting(_)) {
+            self.phase = Phase::Following(None);
+        }
+    }
+
+    async fn recover(&mut self, trouble: Trouble) -> Result<(), ClientError> {
+        if let Phase::Following(messages) = &mut self.phase {
+            *messages = None;
+        }
+        match trouble {
+            // A node that came back empty, or a leader that has not joined its followers yet.
+            Trouble::Final(ClientError::NotFound(why)) if self.acknowledged || self.last.is_some() => {
+                self.client.stumbled(Trouble::Elsewhere(why.clone())).await.map_err(|_| ClientError::NotFound(why))
+            }
+            trouble => self.client.stumbled(trouble).await,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! A cluster of `floodline up`, for one test.
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::program::{Ended, Program, json};
+
+/// The cluster; it ends with the test.
+pub(crate) struct Cluster {
+    up: Program,
+    nodes: Vec<Value>,
+}
+
+impl Cluster {
+    /// Starts it. Its first line is there once every node runs; whoever submits waits for the election itself.
+    pub(crate) fn start(workers: u32) -> Cluster {
+        let up = Program::start(&["up", "--output", "json", "--workers", &workers.to_string()], "");
+        let first = up.json();
+        let nodes = first["nodes"].as_array().expect("nodes").clone();
+        assert_eq!(nodes.len(), workers as usize + 1, "a directory and the workers: {nodes:?}");
+        Cluster { up, nodes }
+    }
+
+    fn workers(&self) -> impl Iterator<Item = &Value> {
+        self.nodes.iter().filter(|node| node["role"] == "worker")
+    }
+
+    /// The addresses of all workers, as `--node` takes them.
+    pub(crate) fn addresses(&self) -> String {
+        self.workers().filter_map(|node| node["address"].as_str()).collect::<Vec<&str>>().join(",")
+    }
+
+    /// Name, address and process of the first worker.
+    pub(crate) fn first(&self) -> (&str, &str, i32) {
+        let node = self.workers().next().expect("a worker");
+        let [name, address] = ["node", "address"].map(|key| node[key].as_str().expect("text"));
+        (name, address, node["pid"].as_i64().and_then(|pid| pid.try_into().ok()).expect("a process"))
+    }
+
+    /// Starts a command that speaks to it.
+    pub(crate) fn begin(&self, arguments: &[&str], input: &str) -> Program {
+        let addresses = self.addresses();
+        Program::start(&[arguments, &["--node", &addresses]].concat(), input)
+    }
+
+    /// Runs a command that speaks to it, to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
+        self.begin(arguments, "").end()
+    }
+
+    /// Runs a command that answers with JSON, a line each.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Vec<Value> {
+        let ended = self.run(&[arguments, &["--output", "json"]].concat());
+        assert_eq!(ended.err, "", "{arguments:?}");
+        ended.out.lines().map(json).collect()
+    }
+
+    /// Ends it as Ctrl-C does.
+    pub(crate) fn end(self) {
+        self.up.signal(Signal::INT);
+        let ended = self.up.end();
+        assert_eq!(ended.out, "", "standard output is for the table alone");
+    }
+}
+
+/// Sends a node a signal.
+pub(crate) fn signal(process: i32, signal: Signal) {
+    kill_process(Pid::from_raw(process).expect("a process"), signal).expect("it is there");
+}
