@@ -1,0 +1,321 @@
+//! Clients: each errand is one job that somebody hands in, with retries elsewhere, perhaps a cancel, and a
+//! subscription that roams or a poll.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use floodline::guarantees::history::{Outcome, Right, Seen};
+use floodline::jobs::Payload;
+use floodline::protocol::ids::JobKey;
+use floodline::protocol::message::{CallFailure, Code, JobQuery, Request, Response, SubmitJob, Submitted};
+use floodline::protocol::progress::Cursor;
+use floodline::protocol::time::Time;
+use floodline::protocol::view::JobView;
+
+use crate::calls::Caller;
+use crate::marks::Mark;
+use crate::process::Life;
+use crate::work;
+use crate::world::{Happening, World};
+
+/// What a client's call was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrandCall {
+    Submit,
+    Poll,
+    Cancel,
+}
+
+/// How far an errand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Submitting,
+    Following,
+    /// Has its last message, or was refused for good, or gave up.
+    Over,
+}
+
+/// One client with one job.
+#[derive(Debug)]
+pub struct Errand {
+    pub key: JobKey,
+    payload: Payload,
+    right: Right,
+    pub stage: Stage,
+    /// Whatever belongs to an earlier try is ignored.
+    pub serial: u64,
+    flight: Option<u64>,
+    unknown: bool,
+    pub acknowledged: bool,
+    cancels: bool,
+    pub cancel_open: bool,
+    subscribes: bool,
+    pub cursor: Option<Cursor>,
+    pub roamed: bool,
+    rival: bool,
+    bare: bool,
+}
+
+/// What happens to an errand.
+#[derive(Debug)]
+pub enum Step {
+    Submit,
+    Answered(ErrandCall, u64, Result<Response, CallFailure>),
+    OutOfPatience(u64),
+    Poll(u64),
+    Cancel,
+    Subscribe(u64),
+    Arrives { serial: u64, host: usize },
+    Message { serial: u64, host: usize, life: Life, view: Arc<JobView> },
+    Ready { host: usize, life: Life },
+    Ended { serial: u64 },
+}
+
+impl World {
+    pub fn plan_errands(&mut self) {
+        let many = self.plan.errands;
+        for at in 0..many {
+            let payload = if self.dice.below(25) == 0 { work::poisoned(&mut self.dice) } else { work::any(&mut self.dice) };
+            let id = format!("job-{at}");
+            self.plan_errand(&id, payload.clone(), false);
+            match self.dice.below(12) {
+                0 => self.plan_errand(&id, payload, false),
+                1 => {
+                    let other = work::any(&mut self.dice);
+                    let rival = other != payload;
+                    if let Some(first) = self.errands.last_mut() {
+                        first.rival = rival;
+                        first.bare &= !rival;
+                    }
+                    self.plan_errand(&id, other, rival);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn plan_errand(&mut self, id: &str, payload: Payload, rival: bool) {
+        let key = work::key(id, &payload);
+        if self.errands.iter().any(|errand| errand.key == key) {
+            self.marks.hit(Mark::Twins);
+        }
+        let at = Time::ZERO + self.dice.span(Duration::from_millis(20), self.plan.hurt_for);
+        let errand = Errand {
+            right: work::right(&payload),
+            key,
+            payload,
+            stage: Stage::Submitting,
+            serial: 0,
+            flight: None,
+            unknown: false,
+            acknowledged: false,
+            cancels: self.dice.below(8) == 0,
+            cancel_open: false,
+            subscribes: self.dice.below(4) > 0,
+            cursor: None,
+            roamed: false,
+            rival,
+            bare: !rival && self.dice.below(2) == 0,
+        };
+        self.queue.add(at, Happening::Errand(self.errands.len(), Step::Submit));
+        self.errands.push(errand);
+    }
+
+    pub fn errand_step(&mut self, at: usize, step: Step) {
+        match step {
+            Step::Submit => {
+                if self.errands[at].stage == Stage::Submitting {
+                    self.submit(at);
+                }
+            }
+            Step::Answered(ErrandCall::Submit, serial, result) => {
+                if self.errands[at].serial == serial && self.errands[at].stage == Stage::Submitting {
+                    self.submit_answered(at, result);
+                }
+            }
+            Step::Answered(ErrandCall::Poll, serial, result) => {
+                let ended = matches!(&result, Ok(Response::Job(view)) if view.state.is_terminal());
+                if ended {
+                    self.errands[at].stage = Stage::Over;
+                } else if self.errands[at].serial == serial {
+                    self.poll_soon(at);
+                }
+            }
+            Step::Answered(ErrandCall::Cancel, _, result) => match result {
+                Ok(_) => self.errands[at].cancel_open = false,
+                Err(_) if !self.errands[at].cancel_open => {}
+                Err(_) => self.after(Duration::from_millis(150), Happening::Errand(at, Step::Cancel)),
+            },
+            Step::OutOfPatience(serial) => {
+                if self.errands[at].serial == serial && self.errands[at].stage == Stage::Submitting {
+                    if let Some(flight) = self.errands[at].flight.take() {
+                        self.give_up(flight);
+                    }
+                    self.submission_unknown(at);
+                }
+            }
+            Step::Poll(serial) => {
+                if self.errands[at].serial == serial && self.errands[at].stage == Stage::Following {
+                    self.call(at, ErrandCall::Poll, Request::GetJob(self.query(at)));
+                }
+            }
+            Step::Cancel => self.call(at, ErrandCall::Cancel, Request::CancelJob(self.query(at))),
+            Step::Subscribe(serial) => {
+                if self.errands[at].serial == serial && self.errands[at].stage == Stage::Following {
+                    self.subscribe(at);
+                }
+            }
+            Step::Arrives { serial, host } => self.subscription_arrives(at, serial, host),
+            Step::Message { serial, host, life, view } => self.message(at, serial, host, life, &view),
+            Step::Ready { host, life } => self.ready(at, host, life),
+            Step::Ended { serial } => {
+                if self.errands[at].serial == serial {
+                    self.subscribe_soon(at);
+                }
+            }
+        }
+    }
+
+    pub fn query(&self, at: usize) -> JobQuery {
+        let errand = &self.errands[at];
+        let digest = (!errand.bare).then_some(errand.key.digest);
+        JobQuery { id: errand.key.id.clone(), digest, forwarded: false }
+    }
+
+    /// Any worker, now and then one that is down.
+    pub fn any_host(&mut self) -> usize {
+        let up: Vec<usize> = self.running().filter(|(_, process)| !process.stopping).map(|(at, _)| at).collect();
+        if up.is_empty() || self.dice.below(20) == 0 {
+            return usize::try_from(self.dice.below(self.hosts.len() as u64)).unwrap_or(0);
+        }
+        up[usize::try_from(self.dice.below(up.len() as u64)).unwrap_or(0)]
+    }
+
+    fn call(&mut self, at: usize, errand_call: ErrandCall, request: Request) {
+        let (host, serial) = (self.any_host(), self.errands[at].serial);
+        self.tell(|world| format!("client {at} {errand_call:?} {} at {}", world.errands[at].key.id, world.hosts[host].node));
+        let within = Duration::from_secs(3);
+        let flight = self.send(Caller::Client { errand: at, serial, errand_call }, Some(host), request, within);
+        if errand_call == ErrandCall::Submit {
+            self.errands[at].flight = Some(flight);
+        }
+    }
+
+    fn submit(&mut self, at: usize) {
+        let errand = &mut self.errands[at];
+        errand.serial += 1;
+        let (serial, job, right) = (errand.serial, errand.key.clone(), errand.right);
+        let request = SubmitJob { key: job.clone(), payload: errand.payload.clone(), forwarded: false };
+        self.see(Seen::Submitted { job, right });
+        self.call(at, ErrandCall::Submit, Request::SubmitJob(request));
+        let patience = *self.dice.pick(&[500, 2_000, 8_000, 30_000]).unwrap_or(&2_000);
+        self.after(Duration::from_millis(patience), Happening::Errand(at, Step::OutOfPatience(serial)));
+    }
+
+    fn submit_soon(&mut self, at: usize) {
+        let after = self.dice.span(Duration::from_millis(5), Duration::from_millis(500));
+        self.after(after, Happening::Errand(at, Step::Submit));
+    }
+
+    fn outcome(&mut self, at: usize, outcome: Outcome) {
+        let job = self.errands[at].key.clone();
+        self.tell(|_| format!("client {at} {}: {outcome:?}", job.id));
+        self.see(Seen::Outcome { job, outcome });
+    }
+
+    fn submission_unknown(&mut self, at: usize) {
+        self.outcome(at, Outcome::Unknown);
+        let errand = &mut self.errands[at];
+        errand.unknown = true;
+        errand.serial += 1;
+        if self.quiet_since.is_none() && self.dice.below(10) == 0 {
+            self.errands[at].stage = Stage::Over;
+        } else {
+            self.submit_soon(at);
+        }
+    }
+
+    fn submit_answered(&mut self, at: usize, result: Result<Response, CallFailure>) {
+        let refusal = match result {
+            Ok(Response::Submitted(Submitted::Held(view))) => return self.acknowledged(at, &view),
+            Ok(other) => return self.break_("answer kinds", format!("a submission was answered with {other:?}")),
+            Err(CallFailure::Unreachable(_) | CallFailure::TimedOut) => return self.submission_unknown(at),
+            Err(CallFailure::Refused(refusal)) => refusal,
+        };
+        self.outcome(at, Outcome::Refused(refusal.code));
+        self.errands[at].serial += 1;
+        match refusal.code {
+            Code::AlreadyExists if self.errands[at].rival => {
+                self.marks.hit(Mark::Rivals);
+                self.errands[at].stage = Stage::Over;
+            }
+            Code::ResourceExhausted if self.plan.settings.queue < 256 => {
+                self.marks.hit(Mark::QueueFull);
+                self.submit_soon(at);
+            }
+            // "But for a full queue the user is never told to submit again", by a worker that stays.
+            Code::Unavailable | Code::DeadlineExceeded => self.submit_soon(at),
+            // Somebody cancelled the job while this submission of it waited.
+            Code::Cancelled if self.errands.iter().any(|other| other.cancels && other.key == self.errands[at].key) => {
+                self.errands[at].stage = Stage::Over;
+            }
+            Code::AlreadyExists
+            | Code::ResourceExhausted
+            | Code::InvalidArgument
+            | Code::NotFound
+            | Code::FailedPrecondition
+            | Code::Cancelled => {
+                let id = &self.errands[at].key.id;
+                let text = format!("{id} was refused: {:?} {}", refusal.code, refusal.message);
+                self.break_("submit (section 7)", text);
+            }
+        }
+    }
+
+    fn acknowledged(&mut self, at: usize, view: &JobView) {
+        self.outcome(at, Outcome::Acknowledged);
+        let errand = &mut self.errands[at];
+        if view.key != errand.key {
+            let text = format!("{} was acknowledged as another job", errand.key.id);
+            return self.break_("submit (section 7)", text);
+        }
+        (errand.acknowledged, errand.stage) = (true, Stage::Following);
+        if errand.unknown {
+            self.marks.hit(Mark::RetriedAfterUnknown);
+        }
+        if errand.cancels {
+            errand.cancel_open = true;
+            let job = errand.key.clone();
+            self.see(Seen::CancelAsked(job));
+            let after = self.dice.span(Duration::from_micros(10), Duration::from_millis(60));
+            self.after(after, Happening::Errand(at, Step::Cancel));
+        }
+        if self.errands[at].subscribes {
+            self.subscribe(at);
+        } else {
+            self.poll_soon(at);
+        }
+    }
+
+    /// Every copy of a job left with a worker that stopped and found nobody to hand it to.
+    pub fn gone(&mut self, key: &JobKey) {
+        self.tell(|_| format!("{} is gone with its last copy", key.id));
+        self.see(Seen::Gone(key.clone()));
+        for errand in self.errands.iter_mut().filter(|errand| errand.key == *key) {
+            (errand.stage, errand.cancel_open) = (Stage::Over, false);
+            errand.serial += 1;
+        }
+    }
+
+    fn poll_soon(&mut self, at: usize) {
+        let serial = self.errands[at].serial;
+        let after = self.dice.span(Duration::from_millis(5), Duration::from_millis(600));
+        self.after(after, Happening::Errand(at, Step::Poll(serial)));
+    }
+
+    fn subscribe_soon(&mut self, at: usize) {
+        let serial = self.errands[at].serial;
+        let after = self.dice.span(Duration::from_millis(5), Duration::from_millis(300));
+        self.after(after, Happening::Errand(at, Step::Subscribe(serial)));
+    }
+}

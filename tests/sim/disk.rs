@@ -1,0 +1,137 @@
+//! What a journal holds, made from the saves that a worker asked for; and a hash of it, kept up save by save.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use floodline::jobs::Payload;
+use floodline::protocol::Stored;
+use floodline::protocol::effects::Save;
+use floodline::protocol::ids::{Jac, JobKey, Number, Position, Term};
+use floodline::protocol::ledger::{Job, Past, Record, RecordName, Stamped};
+use floodline::protocol::view::JobState;
+
+/// A journal's content.
+#[derive(Clone, Debug, Default)]
+pub struct Disk {
+    records: BTreeMap<RecordName, Stamped>,
+    position: Position,
+    past: Past,
+    term: Term,
+    jac: Jac,
+    hash: u64,
+}
+
+impl Disk {
+    pub fn apply(&mut self, save: &Save) {
+        for stamped in &save.records {
+            if let Record::Job(job) = &stamped.record
+                && job.ended.is_some()
+            {
+                self.remove(&RecordName::Payload(job.key.clone()));
+            }
+            self.put(stamped.clone());
+        }
+        self.position = save.position.clone();
+        self.past = save.past.clone().unwrap_or_else(|| std::mem::take(&mut self.past));
+        self.term = save.term;
+        self.jac = save.jac;
+    }
+
+    fn put(&mut self, stamped: Stamped) {
+        let name = name_of(&stamped.record);
+        // A payload is kept until its job has ended, in whichever order the two come.
+        if let RecordName::Payload(key) = &name
+            && self.job(key).is_some_and(|(job, _)| job.ended.is_some())
+        {
+            return;
+        }
+        self.hash ^= hash(&stamped);
+        if let Some(before) = self.records.insert(name, stamped) {
+            self.hash ^= hash(&before);
+        }
+    }
+
+    fn remove(&mut self, name: &RecordName) {
+        if let Some(before) = self.records.remove(name) {
+            self.hash ^= hash(&before);
+        }
+    }
+
+    pub fn stored(&self) -> Stored {
+        Stored {
+            records: self.records.values().cloned().collect(),
+            position: self.position.clone(),
+            past: self.past.clone(),
+            term: self.term,
+            jac: self.jac,
+        }
+    }
+
+    /// The same for equal records with equal stamps.
+    pub fn content_hash(&self) -> u64 {
+        self.hash
+    }
+
+    pub fn position(&self) -> &Position {
+        &self.position
+    }
+
+    pub fn job(&self, key: &JobKey) -> Option<(&Job, Number)> {
+        match self.records.get(&RecordName::Job(key.clone())) {
+            Some(Stamped { record: Record::Job(job), stamp }) => Some((job, stamp.number)),
+            Some(_) | None => None,
+        }
+    }
+
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.records.values().filter_map(|stamped| match &stamped.record {
+            Record::Job(job) => Some(job),
+            Record::Payload(..) | Record::Task(..) => None,
+        })
+    }
+
+    pub fn records(&self) -> impl Iterator<Item = &Stamped> {
+        self.records.values()
+    }
+
+    /// What is here and not there, and the other way round.
+    pub fn difference(&self, other: &Disk) -> [Vec<Stamped>; 2] {
+        let beyond = |one: &Disk, other: &Disk| {
+            one.records.iter().filter(|(name, stamped)| other.records.get(*name) != Some(*stamped)).map(|(_, s)| s.clone()).collect()
+        };
+        [beyond(self, other), beyond(other, self)]
+    }
+
+    /// The state in which it holds a job; none if it does not.
+    pub fn state(&self, key: &JobKey) -> Option<JobState> {
+        let (job, _) = self.job(key)?;
+        Some(job.ended.as_ref().map_or(JobState::Running, |(outcome, _)| outcome.state()))
+    }
+}
+
+fn name_of(record: &Record) -> RecordName {
+    match record {
+        Record::Job(job) => RecordName::Job(job.key.clone()),
+        Record::Payload(key, _) => RecordName::Payload(key.clone()),
+        Record::Task(key, _) => RecordName::Task(key.clone()),
+    }
+}
+
+fn hash(stamped: &Stamped) -> u64 {
+    // With its fixed keys: the same in every run.
+    let mut hasher = DefaultHasher::new();
+    stamped.stamp.hash(&mut hasher);
+    match &stamped.record {
+        Record::Job(job) => (0, job).hash(&mut hasher),
+        Record::Payload(key, payload) => {
+            (1, key).hash(&mut hasher);
+            match payload {
+                Payload::Max(numbers) => numbers.hash(&mut hasher),
+                Payload::PrimeCount(numbers) => numbers.hash(&mut hasher),
+                Payload::PrimeSum { start, end } => (start, end).hash(&mut hasher),
+            }
+        }
+        Record::Task(key, task) => (2, key, task).hash(&mut hasher),
+    }
+    hasher.finish()
+}

@@ -1,0 +1,287 @@
+//! What gets hurt: kills at a moment or at a situation, splits, pauses, slowness, joins, orderly stops.
+//!
+//! A kill is not carried out if it would destroy the last copy of what somebody was promised: without a journal a
+//! killed worker comes back empty, and the guarantees say "while one worker that held it comes back".
+
+use std::time::Duration;
+
+use floodline::guarantees::history::{Hurt, Seen};
+use floodline::protocol::Input;
+use floodline::protocol::effects::Call;
+use floodline::protocol::ids::JobKey;
+use floodline::protocol::message::{Purpose, Request};
+use floodline::protocol::notice::Notice;
+use floodline::protocol::view::JobState;
+
+use crate::marks::Mark;
+use crate::network::Weather;
+use crate::process::{Life, Process};
+use crate::world::{Happening, World};
+
+/// What pauses and slowness may add to the bound of an orderly stop.
+const LATEST_PAUSE: Duration = Duration::from_secs(7);
+
+/// Who.
+#[derive(Clone, Copy, Debug)]
+pub enum Pick {
+    Leader,
+    Follower,
+    Anyone,
+}
+
+/// The step at which whoever takes it dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    AnyStep,
+    ElectionStarted,
+    ElectionReached,
+    Won,
+    Announces,
+    Active,
+    MovedUp,
+    Settles,
+    JobAdmitted,
+    HandsOut,
+    TaskEnded,
+    JobEnded,
+    FollowerJoined,
+}
+
+impl Trigger {
+    pub const ALL: &'static [Trigger] = &[
+        Trigger::AnyStep,
+        Trigger::ElectionStarted,
+        Trigger::ElectionReached,
+        Trigger::Won,
+        Trigger::Announces,
+        Trigger::Active,
+        Trigger::MovedUp,
+        Trigger::Settles,
+        Trigger::JobAdmitted,
+        Trigger::HandsOut,
+        Trigger::TaskEnded,
+        Trigger::JobEnded,
+        Trigger::FollowerJoined,
+    ];
+
+    fn fits(self, notices: &[Notice], calls: &[Call]) -> bool {
+        let noticed = |test: fn(&Notice) -> bool| notices.iter().any(test);
+        let announces = |purpose: Purpose| {
+            calls.iter().any(|call| matches!(&call.request, Request::Announce(sent) if sent.purpose == purpose))
+        };
+        match self {
+            Trigger::AnyStep => true,
+            Trigger::ElectionStarted => noticed(|notice| matches!(notice, Notice::ElectionStarted { .. })),
+            Trigger::ElectionReached => noticed(|notice| matches!(notice, Notice::ElectionReached { .. })),
+            Trigger::Won => noticed(|notice| matches!(notice, Notice::LeadershipBegan { .. })),
+            Trigger::Announces => announces(Purpose::Flood) || announces(Purpose::Won),
+            Trigger::Active => noticed(|notice| matches!(notice, Notice::LeadershipActive(..))),
+            Trigger::MovedUp => noticed(|notice| matches!(notice, Notice::LeadershipMovedUp(..))),
+            Trigger::Settles => announces(Purpose::Settle) || announces(Purpose::Met),
+            Trigger::JobAdmitted => noticed(|notice| matches!(notice, Notice::JobAdmitted { .. })),
+            Trigger::HandsOut => noticed(|notice| matches!(notice, Notice::TaskHandedOut { .. })),
+            Trigger::TaskEnded => noticed(|notice| matches!(notice, Notice::TaskEnded { .. })),
+            Trigger::JobEnded => noticed(|notice| matches!(notice, Notice::JobEnded(..))),
+            Trigger::FollowerJoined => noticed(|notice| matches!(notice, Notice::FollowerJoined(..))),
+        }
+    }
+}
+
+/// Something that hurts.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    Kill(Pick),
+    Doom(Trigger),
+    Split { one_way: bool, alone: bool, for_: Duration },
+    Pause(Pick, Duration),
+    Slow(Pick, Duration),
+    Stop(Pick),
+    DirectoryDown(Duration),
+    Join(usize),
+}
+
+/// A split that has not healed: its sides, and the admissions seen on each since.
+#[derive(Debug)]
+pub struct Split {
+    id: u64,
+    pub sides: Vec<bool>,
+    pub admitted: [u32; 2],
+}
+
+impl World {
+    pub fn hurt(&mut self, fault: Fault) {
+        if self.quiet_since.is_some() {
+            return;
+        }
+        self.tell(|_| format!("fault {fault:?}"));
+        match fault {
+            Fault::Kill(pick) => {
+                if let Some(at) = self.pick(pick).filter(|at| self.may_die(*at)) {
+                    self.kill(at);
+                }
+            }
+            Fault::Doom(trigger) => self.dooms.push(trigger),
+            Fault::Split { one_way, alone, for_ } => self.split(one_way, alone, for_),
+            Fault::Pause(pick, span) => self.pause(pick, span),
+            Fault::Slow(pick, service) => {
+                if let Some(at) = self.pick(pick) {
+                    self.see(Seen::Hurt(Hurt::Silence));
+                    self.hosts[at].service = service;
+                }
+            }
+            Fault::Stop(pick) => self.stop(pick),
+            Fault::DirectoryDown(span) => {
+                if !self.registries.is_empty() {
+                    let at = self.dice.below(self.registries.len() as u64) as usize;
+                    self.directory_down(at, span);
+                }
+            }
+            Fault::Join(at) => self.start(at),
+        }
+    }
+
+    fn pick(&mut self, pick: Pick) -> Option<usize> {
+        let fits = |leads: bool| match pick {
+            Pick::Leader => leads,
+            Pick::Follower => !leads,
+            Pick::Anyone => true,
+        };
+        let fitting: Vec<usize> =
+            self.running().filter(|(_, process)| fits(process.leads.is_some())).map(|(at, _)| at).collect();
+        self.dice.pick(&fitting).copied()
+    }
+
+    /// Whether a death of this process leaves a copy of everything that somebody was promised.
+    pub fn may_die(&self, at: usize) -> bool {
+        let others = self.running().any(|(other, process)| other != at && !process.stopping);
+        others && self.truth.promised.iter().all(|(job, promised)| self.survives_without(at, job, *promised))
+    }
+
+    /// Whether some other worker that stays holds a job, ended as it was told to have ended.
+    pub fn survives_without(&self, at: usize, job: &JobKey, promised: JobState) -> bool {
+        let holds = |process: &Process| process.disk.state(job).is_some_and(|state| state >= promised);
+        self.running().any(|(other, process)| other != at && !process.stopping && holds(process))
+    }
+
+    /// Whether this step is one at which somebody has to die.
+    pub fn is_doomed(&mut self, at: usize, notices: &[Notice], calls: &[Call]) -> bool {
+        let Some(doom) = self.dooms.iter().position(|trigger| trigger.fits(notices, calls)) else { return false };
+        if !self.may_die(at) {
+            return false;
+        }
+        self.dooms.remove(doom);
+        true
+    }
+
+    fn split(&mut self, one_way: bool, alone: bool, span: Duration) {
+        if self.split.is_some() {
+            return;
+        }
+        let places = self.hosts.len() + self.registries.len();
+        let lonely = if alone { self.pick(Pick::Anyone) } else { None };
+        let dice = &mut self.dice;
+        let sides: Vec<bool> = match lonely {
+            Some(lonely) => (0..places).map(|place| place == lonely).collect(),
+            None => (0..places).map(|_| dice.below(2) == 0).collect(),
+        };
+        for (from, here) in sides.iter().enumerate() {
+            for (to, there) in sides.iter().enumerate() {
+                if here != there && (!one_way || *here) {
+                    self.net.cut(from, to);
+                }
+            }
+        }
+        if !self.net.is_cut() {
+            return;
+        }
+        self.see(Seen::Hurt(Hurt::Split));
+        let side: Vec<&str> =
+            self.hosts.iter().zip(&sides).filter(|(_, side)| **side).map(|(host, _)| host.node.as_str()).collect();
+        let text = format!("split off: {side:?}{}", if one_way { ", one way" } else { "" });
+        self.tell(|_| text);
+        let id = self.fresh();
+        self.split = Some(Split { id, sides, admitted: [0, 0] });
+        self.strain_streams();
+        self.strain_watches();
+        self.after(span, Happening::Heal(id));
+    }
+
+    pub fn heal(&mut self, id: u64) {
+        let Some(split) = self.split.take_if(|split| split.id == id) else { return };
+        self.tell(|_| "healed".to_owned());
+        if split.admitted.iter().all(|admitted| *admitted > 0) {
+            self.marks.hit(Mark::SplitHealedJobsInBoth);
+        }
+        self.net.heal();
+        self.release_streams();
+    }
+
+    fn pause(&mut self, pick: Pick, span: Duration) {
+        let Some(at) = self.pick(pick) else { return };
+        let until = self.now + span;
+        self.see(Seen::Hurt(Hurt::Silence));
+        self.tell(|world| format!("{} stands still until {until}", world.hosts[at].node));
+        self.busy_until(at, until);
+        let Some(process) = &mut self.hosts[at].process else { return };
+        if process.leads.is_some() && span > self.plan.settings.election_timeout_max {
+            self.marks.hit(Mark::LeaderFrozen);
+        }
+        let life = process.life;
+        self.after(span, Happening::Thaw(at, life));
+    }
+
+    pub fn thaw(&mut self, at: usize, life: Life) {
+        if self.process(at, life).is_some() {
+            self.serve(at);
+        }
+    }
+
+    fn stop(&mut self, pick: Pick) {
+        let Some(at) = self.pick(pick).filter(|at| self.may_die(*at)) else { return };
+        let Some(process) = self.hosts[at].process.as_mut().filter(|process| !process.stopping) else { return };
+        process.stopping = true;
+        let (life, leads) = (process.life, process.leads.is_some());
+        if leads {
+            self.marks.hit(Mark::LeaderStopped);
+        }
+        self.deliver(at, life, Input::Stop);
+        let grace = self.plan.settings.stop_grace + LATEST_PAUSE;
+        self.after(grace, Happening::Overdue(at, life));
+    }
+
+    pub fn overdue(&mut self, at: usize, life: Life) {
+        if self.process(at, life).is_some() {
+            let text = format!("{} has not ended {:?} after it was asked to", self.hosts[at].node, self.plan.settings.stop_grace);
+            self.break_("SIGTERM (section 2)", text);
+        }
+    }
+
+    /// Nothing is hurt any more.
+    pub fn quiet(&mut self) {
+        self.quiet_since = Some(self.now);
+        self.tell(|_| "quiet".to_owned());
+        self.see(Seen::Quiet);
+        self.dooms.clear();
+        self.net.weather = Weather { latency: self.net.weather.latency.min(Duration::from_millis(2)), ..Weather::fair() };
+        if let Some(id) = self.split.as_ref().map(|split| split.id) {
+            self.heal(id);
+        }
+        for at in 0..self.registries.len() {
+            self.directory_back(at);
+        }
+        for at in 0..self.hosts.len() {
+            self.hosts[at].service = Duration::ZERO;
+            let now = self.now;
+            if let Some(process) = &mut self.hosts[at].process {
+                process.free_at = process.free_at.min(now);
+                self.serve(at);
+            } else if !self.hosts[at].away && self.dice.below(4) > 0 {
+                let after = self.dice.span(Duration::ZERO, Duration::from_secs(1));
+                self.after(after, Happening::Start(at));
+            }
+        }
+        if self.running().next().is_none() {
+            self.after(Duration::ZERO, Happening::Start(0));
+        }
+    }
+}

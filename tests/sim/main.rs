@@ -1,0 +1,72 @@
+//! The simulator: whole clusters on the pure core, from a seed.
+//!
+//! It takes the place of the shell: it owns time and the network, and carries out each effect of a step with the
+//! chance to die between any two. A seed decides the size of the cluster, the weather, what gets hurt when, and what
+//! clients do. While things get hurt every step is judged by the guarantees of section 10 and by what only a
+//! simulator can know; then everything heals, and the cluster has to become whole in a bounded time.
+//!
+//! `FLOODLINE_SEEDS` and `FLOODLINE_FIRST_SEED` choose the seeds, `FLOODLINE_SEED=n` replays one and prints all that
+//! happens. The same seed gives the same run, to the byte.
+
+mod calls;
+mod clients;
+mod compact;
+mod disk;
+mod faults;
+mod marks;
+mod network;
+mod perform;
+mod plan;
+mod process;
+mod queue;
+mod registry;
+mod run;
+mod settle;
+mod streams;
+mod subscribers;
+mod truth;
+mod vandal;
+mod work;
+mod world;
+
+use std::time::Instant;
+
+use world::Talk;
+
+/// Fewer seeds than this can't be expected to reach every mark.
+const ENOUGH_FOR_ALL_MARKS: u64 = 2_000;
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|text| text.trim().parse().ok())
+}
+
+#[test]
+fn every_seed_keeps_the_guarantees_and_all_together_reach_every_mark() {
+    if let Some(seed) = number("FLOODLINE_SEED") {
+        let outcome = run::one(seed, Talk::Print);
+        assert!(outcome.failure.is_none(), "seed {seed}: {}", outcome.failure.unwrap_or_default());
+        return;
+    }
+    let (first, seeds) = (number("FLOODLINE_FIRST_SEED").unwrap_or(1), number("FLOODLINE_SEEDS").unwrap_or(2_000));
+    let begun = Instant::now();
+    let report = run::many(first, seeds);
+    let took = begun.elapsed().as_secs_f64();
+    println!("{seeds} seeds, {} steps in {took:.1} s", report.steps);
+    println!("{}", report.marks.table(seeds));
+    for (seed, failure) in &report.failures {
+        println!("seed {seed}: {failure}\n  replay: FLOODLINE_SEED={seed} cargo test --test sim every_seed -- --nocapture");
+    }
+    assert!(report.failures.is_empty(), "{} of {seeds} seeds failed, the first: {:?}", report.failures.len(), report.failures[0]);
+    if seeds >= ENOUGH_FOR_ALL_MARKS {
+        assert!(report.marks.missed().is_empty(), "never reached: {:?}", report.marks.missed());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_to_the_byte() {
+    for seed in 1..=12 {
+        let transcript = || run::one(seed, Talk::Keep(String::new())).transcript;
+        let (one, other) = (transcript(), transcript());
+        assert!(!one.is_empty() && one == other, "seed {seed} gave two different runs");
+    }
+}

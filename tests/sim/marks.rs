@@ -1,0 +1,97 @@
+//! Situations worth reaching: a run of many seeds that missed one has tested less than it says, and fails.
+
+use std::fmt::Write as _;
+
+macro_rules! marks {
+    ($($(#[$rare:ident])? $name:ident = $text:literal,)*) => {
+        /// A situation.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Mark { $($name,)* }
+
+        impl Mark {
+            pub const ALL: &'static [(Mark, &'static str)] = &[$((Mark::$name, $text),)*];
+        }
+    };
+}
+
+marks! {
+    InitiatorKilledMidFlood = "initiator killed in its flood",
+    RelayKilledMidFlood = "relay killed before it answered the flood",
+    WinnerKilledBeforeAnnouncing = "winner killed before it announced",
+    LeaderKilledMidJob = "leader killed in mid-job",
+    WorkerKilledMidTask = "worker killed in mid-task",
+    KilledBetweenEffects = "killed between two effects of one step",
+    UnsavedLost = "killed with a save on its way",
+    LeaderFrozen = "leader frozen past the timeout, then thawed",
+    DirectoryDownElection = "election with every directory down",
+    FloodRepeated = "flood repeated around failed edges",
+    WinnerExcluded = "election without an unreachable winner",
+    FloodRefused = "flood refused by a living leader",
+    StaleElection = "election in a stale term",
+    Rotation = "leader stepped down after its last admission",
+    MovedUp = "leader moved up over a term that it met",
+    LeadersSettled = "two living leaders settled it",
+    SplitHealedJobsInBoth = "split healed with jobs admitted in both parts",
+    TwoCuts = "one job with two cuts",
+    TwoPayloads = "one id with two payloads in one ledger",
+    OutcomeRaised = "outcome raised by a join",
+    JoinedByUpload = "replica joined with records of its own",
+    JoinedByHashes = "replica joined by hashes",
+    TakeoverKeptWork = "job finished with completions of two leaderships",
+    ResultKept = "task asked for again, answered from what was computed",
+    SecondCopy = "second copy of a slow task",
+    SecondCopyWon = "second copy answered first",
+    TaskFailed = "task failed and was tried again",
+    JobFailed = "job failed for good",
+    Fenced = "completion or hand-out refused by its fence",
+    WorkedAfterJoining = "worker that joined got a task of a running job",
+    RetriedAfterUnknown = "submission acknowledged after an unknown outcome",
+    WaitedForLeader = "submission waited at a worker without a leader",
+    QueueFull = "submission refused by a full queue",
+    Twins = "one job handed in by two clients",
+    Rivals = "second payload under one id refused",
+    CancelTold = "cancel told",
+    Roamed = "subscriber resumed elsewhere and got the last message",
+    WaitedForReplica = "subscriber waited for a replica behind its cursor",
+    CallDoubled = "call delivered twice",
+    AnswerLate = "answer delivered after its call was given up",
+    StreamStalled = "frames of a stream stalled by a split, then delivered",
+    LeaderStopped = "leader stopped in order",
+    MalformedRefused = "malformed call refused",
+    Alone = "job done by a cluster of one",
+}
+
+/// How often each was reached.
+#[derive(Clone, Debug)]
+pub struct Marks(Vec<u64>);
+
+impl Marks {
+    pub fn new() -> Marks {
+        Marks(vec![0; Mark::ALL.len()])
+    }
+
+    pub fn hit(&mut self, mark: Mark) {
+        self.0[mark as usize] += 1;
+    }
+
+    pub fn has(&self, mark: Mark) -> bool {
+        self.0[mark as usize] > 0
+    }
+
+    /// Adds a run: each mark counts once a run.
+    pub fn add_run(&mut self, run: &Marks) {
+        self.0.iter_mut().zip(&run.0).for_each(|(sum, hits)| *sum += u64::from(*hits > 0));
+    }
+
+    pub fn missed(&self) -> Vec<&'static str> {
+        Mark::ALL.iter().filter(|(mark, _)| !self.has(*mark)).map(|(_, text)| *text).collect()
+    }
+
+    pub fn table(&self, seeds: u64) -> String {
+        let mut table = format!("reached in so many of {seeds} seeds:\n");
+        for (mark, text) in Mark::ALL {
+            writeln!(table, "{:>8}  {text}", self.0[*mark as usize]).expect("a string takes all");
+        }
+        table
+    }
+}

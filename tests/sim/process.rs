@@ -1,0 +1,206 @@
+//! A host, which is a place with an address and a clock, and the process that runs there while it lives.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use floodline::protocol::effects::Save;
+use floodline::protocol::ids::{
+    Address, CallId, ComputeId, Identity, Incarnation, Jac, JobKey, Leadership, Member, NodeId, Number, ReplyToken,
+    StreamId, TaskKey, Term,
+};
+use floodline::protocol::time::{Now, Time, Wall};
+use floodline::protocol::{Input, Worker};
+
+use crate::disk::Disk;
+use crate::subscribers::Subscription;
+
+/// Counts all processes of a run, so that nothing meant for one reaches its successor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Life(pub u64);
+
+/// Where a worker runs.
+#[derive(Debug)]
+pub struct Host {
+    pub node: NodeId,
+    pub address: Address,
+    pub concurrency: u32,
+    /// How much faster its clock runs, in millionths.
+    pub drift: i64,
+    pub wall: Wall,
+    pub last: Incarnation,
+    pub process: Option<Process>,
+    /// What is left of the last process.
+    pub disk: Disk,
+    /// What each input takes; zero but on a slow host.
+    pub service: Duration,
+    /// How slow its computations are.
+    pub compute_factor: u32,
+    /// Stopped in order and not to come back, or not to join before its time.
+    pub away: bool,
+}
+
+/// What a caller that waits asked for.
+#[derive(Debug)]
+pub struct Asked {
+    pub flight: u64,
+    pub what: Question,
+}
+
+/// As much of a request as its answer is judged by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    Elect(Term),
+    Won,
+    Settle,
+    /// With whether the worker had no leader when it came.
+    Submit(JobKey, bool),
+    Cancel,
+    /// With whether its leadership was older than one followed, and whether this task had been asked for before.
+    Execute { task: TaskKey, fenced: bool, again: bool },
+    Other,
+}
+
+/// A follower as its leader knows it, by what came in on the stream.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    pub at: Time,
+    pub number: Option<Number>,
+}
+
+/// A running worker with all that its shell would keep.
+#[derive(Debug)]
+pub struct Process {
+    pub life: Life,
+    pub member: Member,
+    pub worker: Worker,
+    pub born: Time,
+    pub inbox: VecDeque<Input>,
+    pub free_at: Time,
+    pub wakes_at: Option<Time>,
+    pub timer: Option<Time>,
+    pub timer_waits: bool,
+    pub spins: u32,
+    pub last_token: u64,
+    pub tokens: BTreeMap<ReplyToken, Asked>,
+    pub answered: BTreeSet<ReplyToken>,
+    pub calls: BTreeMap<CallId, u64>,
+    pub last_stream: u64,
+    pub ups: BTreeMap<StreamId, u64>,
+    pub downs: BTreeMap<StreamId, u64>,
+    pub subscribers: BTreeMap<u64, Subscription>,
+    pub computing: BTreeMap<ComputeId, bool>,
+    pub saving: VecDeque<Save>,
+    pub saved_by: Time,
+    pub disk: Disk,
+    pub stopping: bool,
+    // What the simulator knows of it from its notices and frames.
+    pub newest: Option<Leadership>,
+    pub leads: Option<Leadership>,
+    pub announced: bool,
+    pub electing: bool,
+    pub admitted: u32,
+    pub jac: Jac,
+    pub heard: BTreeMap<StreamId, Heard>,
+    /// What is held by its leader's word, or as leader by its followers' acknowledgements.
+    pub held: Option<(Leadership, Number)>,
+    /// What it led when the present step began.
+    pub led_before: Option<Leadership>,
+    pub first_numbers: BTreeMap<JobKey, (Leadership, Number)>,
+    pub tasks_asked: BTreeSet<TaskKey>,
+    pub joined_late: bool,
+}
+
+impl Process {
+    pub fn new(life: Life, member: Member, worker: Worker, born: Time, disk: Disk) -> Process {
+        Process {
+            life,
+            member,
+            worker,
+            born,
+            inbox: VecDeque::new(),
+            free_at: born,
+            wakes_at: None,
+            timer: None,
+            timer_waits: false,
+            spins: 0,
+            last_token: 0,
+            tokens: BTreeMap::new(),
+            answered: BTreeSet::new(),
+            calls: BTreeMap::new(),
+            last_stream: 0,
+            ups: BTreeMap::new(),
+            downs: BTreeMap::new(),
+            subscribers: BTreeMap::new(),
+            computing: BTreeMap::new(),
+            saving: VecDeque::new(),
+            saved_by: born,
+            disk,
+            stopping: false,
+            newest: None,
+            leads: None,
+            announced: false,
+            electing: false,
+            admitted: 0,
+            jac: Jac(0),
+            heard: BTreeMap::new(),
+            held: None,
+            led_before: None,
+            first_numbers: BTreeMap::new(),
+            tasks_asked: BTreeSet::new(),
+            joined_late: false,
+        }
+    }
+
+    pub fn identity(&self) -> Identity {
+        self.member.identity()
+    }
+
+    /// Numbers of one leadership compare; a newer one begins anew.
+    pub fn hear_held(&mut self, leadership: &Leadership, number: Number) {
+        match &mut self.held {
+            Some((of, held)) if of == leadership => *held = number.max(*held),
+            Some((of, _)) if *of > *leadership => {}
+            Some(_) | None => self.held = Some((leadership.clone(), number)),
+        }
+    }
+}
+
+impl Host {
+    /// The clocks of the process that was born at `born`.
+    pub fn clocks(&self, born: Time, now: Time) -> Now {
+        let span = i128::from(now.0.saturating_sub(born.0));
+        let local = span + span * i128::from(self.drift) / 1_000_000;
+        Now { time: Time(u64::try_from(local).unwrap_or(0)), wall: Wall(self.wall.0 + now.0 / 1_000) }
+    }
+
+    /// When its process's clock will show `local`: not earlier, at most a few microseconds later.
+    pub fn when(&self, born: Time, local: Time) -> Time {
+        let span = i128::from(local.0) * 1_000_000 / i128::from(1_000_000 + self.drift);
+        Time(born.0.saturating_add(u64::try_from(span).unwrap_or(u64::MAX)).saturating_add(2))
+    }
+}
+
+#[test]
+fn a_drifting_clock_shows_a_time_not_before_it_is_said_to() {
+    let host = |drift| Host {
+        node: NodeId::new("w1").expect("a good name"),
+        address: Address::new("w1:1").expect("a good name"),
+        concurrency: 1,
+        drift,
+        wall: Wall(5),
+        last: Incarnation(0),
+        process: None,
+        disk: Disk::default(),
+        service: Duration::ZERO,
+        compute_factor: 1,
+        away: false,
+    };
+    for drift in [-500, 0, 500] {
+        for local in [0, 1, 999_999, 123_456_789] {
+            let host = host(drift);
+            let at = host.when(Time(77), Time(local));
+            let shown = host.clocks(Time(77), at).time.0;
+            assert!((local..local + 5).contains(&shown), "{drift} {local} {shown}");
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! What only a simulator can check: that nothing is told before it is held, that a position names one content, that
+//! nobody works under an older leadership; and the situations that notices and messages give away.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use floodline::guarantees::history::Seen;
+use floodline::protocol::Input;
+use floodline::protocol::effects::Save;
+use floodline::protocol::ids::{Jac, JobKey, Leadership, Number, Position, TaskKey, Term};
+use floodline::protocol::ledger::Record;
+use floodline::protocol::message::{Batch, Down, Purpose, Refusal, Request, Response, Submitted, Up};
+use floodline::protocol::notice::Notice;
+use floodline::protocol::view::{JobState, JobView};
+
+use crate::calls::Caller;
+use crate::marks::Mark;
+use crate::process::{Heard, Question};
+use crate::world::World;
+
+/// What the simulator remembers about the whole cluster.
+#[derive(Debug, Default)]
+pub struct Truth {
+    /// What somebody was told for good: that a job is acknowledged, or how it ended.
+    pub promised: BTreeMap<JobKey, JobState>,
+    /// What was held at some time.
+    held: BTreeMap<JobKey, JobState>,
+    contents: BTreeMap<(Leadership, Number), u64>,
+    second_copies: BTreeSet<(TaskKey, u32)>,
+    positions: BTreeMap<u64, Position>,
+}
+
+impl World {
+    /// Looks at an input before its worker does.
+    pub fn before_step(&mut self, at: usize, input: &Input) {
+        let now = self.now;
+        let Some(process) = &mut self.hosts[at].process else { return };
+        process.led_before = process.leads.clone();
+        match input {
+            Input::FollowerSent { stream, frame } => {
+                let before = process.heard.get(stream).and_then(|heard| heard.number);
+                let number = if let Up::Ack { number, .. } = frame { *number } else { before };
+                process.heard.insert(*stream, Heard { at: now, number });
+            }
+            Input::FollowerEnded { stream } => {
+                process.heard.remove(stream);
+            }
+            Input::LeaderSent { frame: Down::Batch(Batch { leadership, held, .. }), .. } => {
+                process.hear_held(leadership, *held);
+            }
+            Input::LeaderSent { frame: Down::Heartbeat(heartbeat), .. } => {
+                process.hear_held(&heartbeat.leadership, heartbeat.held);
+            }
+            Input::Called { token, request: Request::ExecuteTask(execute) } => {
+                let fenced = process.newest.as_ref().is_some_and(|newest| execute.leadership < *newest);
+                let again = !process.tasks_asked.insert(execute.task.clone());
+                if let Some(asked) = process.tokens.get_mut(token) {
+                    asked.what = Question::Execute { task: execute.task.clone(), fenced, again };
+                }
+            }
+            Input::Called { token, request: Request::SubmitJob(submit) } => {
+                let lost = process.worker.cluster().leadership.is_none();
+                if let Some(asked) = process.tokens.get_mut(token) {
+                    asked.what = Question::Submit(submit.key.clone(), lost);
+                }
+            }
+            Input::Computed { compute, .. } => {
+                process.computing.remove(compute);
+            }
+            _ => {}
+        }
+    }
+
+    /// After a step of a leader: what is held now, by what its followers told it.
+    pub fn after_step(&mut self, at: usize) {
+        let (now, host) = (self.now, &self.hosts[at]);
+        let Some(process) = host.process.as_ref().filter(|process| process.leads.is_some()) else { return };
+        let clock = |time| host.clocks(process.born, time).time;
+        let timeout = self.plan.settings.election_timeout_max;
+        let fresh = |heard: &&Heard| clock(now).since(clock(heard.at)) < timeout;
+        let own = process.disk.position().number;
+        let mut numbers: Vec<Number> = process.heard.values().filter(fresh).filter_map(|heard| heard.number).collect();
+        numbers.push(own);
+        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        let holders = if numbers.len() < 3 { numbers.len() } else { numbers.len() / 2 + 1 };
+        let held = own.min(numbers[holders - 1]);
+        let leads = process.leads.clone();
+        if let (Some(process), Some(leads)) = (&mut self.hosts[at].process, leads) {
+            process.hear_held(&leads, held);
+        }
+    }
+
+    pub fn notice(&mut self, at: usize, notice: &Notice) {
+        let cap = self.plan.settings.max_jobs_per_term;
+        let Some(process) = &mut self.hosts[at].process else { return };
+        let identity = process.identity();
+        match notice {
+            Notice::Following(leadership) => self.follows(at, leadership),
+            Notice::LeadershipBegan { leadership, .. } => {
+                (process.leads, process.announced, process.admitted) = (Some(leadership.clone()), false, 0);
+                (process.held, process.newest) = (None, Some(leadership.clone()));
+                process.heard.clear();
+                self.see(Seen::Led { process: identity, leadership: leadership.clone() });
+            }
+            Notice::LeadershipMovedUp(_, to) => {
+                process.leads = Some(to.clone());
+                process.newest = Some(to.clone());
+                process.heard.values_mut().for_each(|heard| heard.number = None);
+                self.marks.hit(Mark::MovedUp);
+                self.see(Seen::Led { process: identity, leadership: to.clone() });
+            }
+            Notice::LeadershipEnded(..) => {
+                process.leads = None;
+                if process.admitted >= cap {
+                    self.marks.hit(Mark::Rotation);
+                }
+            }
+            Notice::JobAdmitted { .. } => {
+                process.admitted += 1;
+                if let Some(split) = &mut self.split {
+                    split.admitted[usize::from(split.sides[at])] += 1;
+                }
+            }
+            Notice::ElectionStarted { .. } => {
+                process.electing = true;
+                self.elections_without_directory();
+            }
+            Notice::ElectionEnded { .. } => process.electing = false,
+            Notice::TaskHandedOut { task, attempt, second: true, .. } => {
+                self.marks.hit(Mark::SecondCopy);
+                self.truth.second_copies.insert((task.clone(), *attempt));
+            }
+            Notice::TaskEnded { task, attempt, failure: None, .. } => {
+                if self.truth.second_copies.contains(&(task.clone(), *attempt)) {
+                    self.marks.hit(Mark::SecondCopyWon);
+                }
+            }
+            Notice::TaskEnded { .. } => self.marks.hit(Mark::TaskFailed),
+            Notice::Fenced { .. } => self.marks.hit(Mark::Fenced),
+            Notice::OutcomeRaised(..) => self.marks.hit(Mark::OutcomeRaised),
+            Notice::JobEnded(_, JobState::Failed) => self.marks.hit(Mark::JobFailed),
+            Notice::ValuesDiffer(task) => self.break_("values differ", format!("{task:?}")),
+            _ => {}
+        }
+    }
+
+    pub fn follows(&mut self, at: usize, leadership: &Leadership) {
+        let Some(process) = &mut self.hosts[at].process else { return };
+        process.newest = Some(leadership.clone());
+        let process = process.identity();
+        self.see(Seen::Follows { process, leadership: leadership.clone() });
+    }
+
+    pub fn jac_told(&mut self, at: usize, jac: Jac) {
+        let Some(process) = self.hosts[at].process.as_mut().filter(|process| process.jac != jac) else { return };
+        process.jac = jac;
+        let owner = process.identity();
+        self.see(Seen::JacTold { owner, jac });
+    }
+
+    pub fn check_request(&mut self, at: usize, request: &Request, leads: Option<Leadership>) {
+        match request {
+            Request::Elect(elect) => {
+                if !elect.around.is_empty() {
+                    self.marks.hit(Mark::FloodRepeated);
+                }
+                if !elect.excluded.is_empty() {
+                    self.marks.hit(Mark::WinnerExcluded);
+                }
+            }
+            Request::Announce(announce) if announce.purpose == Purpose::Flood => {
+                if let Some(process) = &mut self.hosts[at].process {
+                    process.announced = true;
+                }
+            }
+            Request::ExecuteTask(execute) => {
+                if leads.as_ref() != Some(&execute.leadership) {
+                    let node = self.hosts[at].node.clone();
+                    self.break_("fence (section 7)", format!("{node} hands out under {}, leads {leads:?}", execute.leadership));
+                }
+            }
+            Request::Ping(Some(status)) | Request::AddNeighbor(status) => self.jac_told(at, status.jac),
+            _ => {}
+        }
+    }
+
+    pub fn check_reply(&mut self, at: usize, what: &Question, caller: Option<Caller>, answer: &Result<Response, Refusal>) {
+        let by_client = matches!(caller, Some(Caller::Client { .. }));
+        let Ok(answer) = answer else { return };
+        match (what, answer) {
+            (Question::Elect(term), Response::Elect(found)) => {
+                if !found.refusals.is_empty() {
+                    self.marks.hit(Mark::FloodRefused);
+                }
+                if found.highest_term > *term {
+                    self.marks.hit(Mark::StaleElection);
+                }
+            }
+            (Question::Settle, Response::Announce(settled)) if settled.accepted => self.marks.hit(Mark::LeadersSettled),
+            (Question::Submit(key, lost), Response::Submitted(Submitted::Held(view))) => {
+                if *lost && by_client {
+                    self.marks.hit(Mark::WaitedForLeader);
+                }
+                self.check_held(at, key, view);
+                self.shown(at, view, by_client);
+                if by_client {
+                    self.promise(key, JobState::Running);
+                }
+            }
+            (Question::Submit(..), Response::Submitted(Submitted::NoRoom)) if by_client => {
+                self.break_("submit (section 7)", "a client was told NoRoom".to_owned());
+            }
+            (Question::Cancel, Response::Job(view)) => {
+                if by_client && !view.state.is_terminal() {
+                    let text = format!("{} told {} as {:?} to who cancelled it", self.hosts[at].node, view.key.id, view.state);
+                    self.break_("cancel (section 7)", text);
+                }
+                if view.state == JobState::Cancelled {
+                    self.marks.hit(Mark::CancelTold);
+                }
+                self.shown(at, view, by_client);
+            }
+            (Question::Execute { task, fenced, again }, Response::Task(done)) if done.result.is_ok() => {
+                if *fenced {
+                    let text = format!("{} computed {task:?} for an older leadership", self.hosts[at].node);
+                    self.break_("G3 fence", text);
+                }
+                if *again {
+                    self.marks.hit(Mark::ResultKept);
+                }
+            }
+            (_, Response::Job(view)) => self.shown(at, view, by_client),
+            (_, Response::Jobs(views)) => views.iter().for_each(|view| self.shown_own(at, view)),
+            (_, Response::Ping(status) | Response::AddNeighbor { status, .. }) => self.jac_told(at, status.jac),
+            _ => {}
+        }
+    }
+
+    /// A view leaves a node.
+    pub fn shown(&mut self, at: usize, view: &std::sync::Arc<JobView>, to_client: bool) {
+        if view.state.is_terminal() {
+            self.check_held(at, &view.key, view);
+        }
+        let by = self.hosts[at].process.as_ref().map(|process| process.identity());
+        if let Some(by) = by.filter(|_| to_client) {
+            if view.state.is_terminal() {
+                self.promise(&view.key, view.state);
+            }
+            self.see(Seen::Relayed { by, view: view.clone() });
+        }
+    }
+
+    /// A view of a node's own replica leaves it.
+    pub fn shown_own(&mut self, at: usize, view: &std::sync::Arc<JobView>) {
+        self.shown(at, view, true);
+        if let Some(process) = &self.hosts[at].process {
+            let by = process.identity();
+            self.see(Seen::Shown { by, view: view.clone() });
+        }
+    }
+
+    fn promise(&mut self, key: &JobKey, state: JobState) {
+        let promised = self.truth.promised.entry(key.clone()).or_insert(state);
+        *promised = state.max(*promised);
+    }
+
+    /// OK, cancels and outcomes are told when held, not before (sections 1 and 7).
+    pub fn check_held(&mut self, at: usize, key: &JobKey, view: &JobView) {
+        let told = if view.state.is_terminal() { view.state } else { JobState::Running };
+        self.check_told(at, key, told, view.stamp.as_ref().map(|stamp| stamp.number));
+    }
+
+    pub fn check_told(&mut self, at: usize, key: &JobKey, told: JobState, stamp: Option<Number>) {
+        if self.truth.held.get(key).is_some_and(|held| *held >= told) {
+            return;
+        }
+        let Some(process) = &self.hosts[at].process else { return };
+        let on_disk = process.disk.job(key).filter(|_| process.disk.state(key).is_some_and(|state| state >= told));
+        let number = match on_disk {
+            // The outcome may be younger than the admission, which is what OK rests on.
+            Some((_, number)) if told.is_terminal() => Some(number),
+            Some((_, number)) => process.first_numbers.get(key).map(|(_, first)| number.min(*first)).or(Some(number)),
+            // Held by others, and not yet written here.
+            None => stamp.filter(|_| process.leads.is_none()),
+        };
+        let held = process.held.as_ref().map(|(_, held)| *held);
+        if number.is_some() && number <= held {
+            self.truth.held.insert(key.clone(), told);
+            return;
+        }
+        let (node, leads) = (&process.member.node, process.leads.is_some());
+        let text = format!("{node} (leads: {leads}) told {} as {told:?}: its number is {number:?}, held {held:?}", key.id);
+        self.break_("held (section 1)", text);
+    }
+
+    pub fn check_save(&mut self, at: usize, save: &Save) {
+        let Some(process) = &self.hosts[at].process else { return };
+        let (node, life, leads) = (process.member.node.clone(), process.life, process.leads.clone());
+        self.note_numbers(at, save);
+        for stamped in &save.records {
+            let (Record::Job(job), Some(leads)) = (&stamped.record, &leads) else { continue };
+            let own = |term: Term, leader| term == leads.term && leader == &leads.leader;
+            for admission in job.admissions.iter().filter(|admission| own(admission.term, &admission.leader)) {
+                self.see(Seen::Admitted { job: job.key.clone(), admission: admission.clone() });
+                if save.jac < admission.jac {
+                    let text = format!("{node} admits {} with JAC {} and writes {}", job.key.id, admission.jac, save.jac);
+                    self.break_("G4 same write", text);
+                }
+            }
+        }
+        let before = self.truth.positions.insert(life.0, save.position.clone()).unwrap_or_default();
+        let falls = before.leadership == save.position.leadership && save.position.number < before.number;
+        if falls || save.position.leadership < before.leadership {
+            self.break_("G3 position", format!("{node} writes {:?} after {before:?}", save.position));
+        }
+    }
+
+    /// Remembers the number under which a job came first. As a leader numbers run on; a follower takes over others.
+    fn note_numbers(&mut self, at: usize, save: &Save) {
+        let Some(process) = &mut self.hosts[at].process else { return };
+        let Some(leadership) = &save.position.leadership else { return };
+        for stamped in &save.records {
+            let Record::Job(job) = &stamped.record else { continue };
+            let entry = (leadership.clone(), stamped.stamp.number);
+            match process.first_numbers.get_mut(&job.key) {
+                Some(first) if process.leads.is_none() && first.0 != *leadership => *first = entry,
+                Some(_) => {}
+                None => drop(process.first_numbers.insert(job.key.clone(), entry)),
+            }
+        }
+    }
+
+    /// A position names a replica's content exactly (section 1).
+    pub fn check_disk(&mut self, at: usize) {
+        let Some(process) = &self.hosts[at].process else { return };
+        let disk = &process.disk;
+        let Some(leadership) = disk.position().leadership.clone() else { return };
+        let (number, hash) = (disk.position().number, disk.content_hash());
+        let first = *self.truth.contents.entry((leadership.clone(), number)).or_insert(hash);
+        if first != hash {
+            let same = |other: &&crate::process::Process| other.disk.position() == disk.position() && other.disk.content_hash() != hash;
+            let differences = self.running().map(|(_, other)| other).find(same).map(|other| {
+                format!("{} has {}", other.member.node, crate::compact::compact(&other.disk.difference(disk)))
+            });
+            let node = &process.member.node;
+            let text = format!("{node}'s content at {leadership} {number} is not that of the first there: {differences:?}");
+            self.break_("position (section 1)", text);
+        }
+    }
+
+    pub fn check_up(&mut self, at: usize, frame: &Up) {
+        match frame {
+            Up::Join { .. } => {}
+            Up::Hashes(_) => self.marks.hit(Mark::JoinedByHashes),
+            Up::Upload(records) => {
+                if !records.is_empty() {
+                    self.marks.hit(Mark::JoinedByUpload);
+                }
+            }
+            Up::Ack { number, jac, .. } => {
+                self.jac_told(at, *jac);
+                let Some(process) = &self.hosts[at].process else { return };
+                let journalled = process.disk.position().number;
+                if number.is_some_and(|number| number > journalled) {
+                    let node = process.member.node.clone();
+                    self.break_("acknowledged (section 3)", format!("{node} acknowledges {number:?}, has {journalled}"));
+                }
+            }
+        }
+    }
+
+    pub fn check_down(&mut self, at: usize, frame: &Down) {
+        let (held, leadership) = match frame {
+            Down::Batch(batch) => {
+                self.check_admissions_journalled(at, batch);
+                (batch.held, &batch.leadership)
+            }
+            Down::Heartbeat(heartbeat) => (heartbeat.held, &heartbeat.leadership),
+            Down::NotLeader(_) | Down::Rejoin(_) | Down::WantRecords(_) | Down::WantHashes | Down::WantJobs(_) | Down::Roster(_) => {
+                return;
+            }
+        };
+        let Some(process) = &self.hosts[at].process else { return };
+        let node = process.member.node.clone();
+        if process.leads.as_ref() != Some(leadership) && process.led_before.as_ref() != Some(leadership) {
+            let text = format!("{node} sends as {leadership}, leads {:?}", process.leads);
+            self.break_("G3 sender", text);
+        } else if let Some((of, known)) = &process.held
+            && of == leadership
+            && held > *known
+        {
+            let heard = &process.heard;
+            let text = format!("{node} says that {held} is held; by its followers' word {known} is: {heard:?}");
+            self.break_("held (section 1)", text);
+        }
+    }
+
+    /// An admission is journalled by the leader before it is sent (section 8).
+    fn check_admissions_journalled(&mut self, at: usize, batch: &Batch) {
+        let Some(process) = &self.hosts[at].process else { return };
+        for stamped in &batch.records {
+            let Record::Job(job) = &stamped.record else { continue };
+            let own = |term, leader| (term, leader) == (batch.leadership.term, &batch.leadership.leader);
+            let here = process.disk.job(&job.key).map(|(job, _)| &job.admissions);
+            let missing = job
+                .admissions
+                .iter()
+                .find(|admission| own(admission.term, &admission.leader) && !here.is_some_and(|here| here.contains(admission)));
+            if let Some(missing) = missing {
+                let text = format!("{} sends {missing:?} of {} before it is journalled", process.member.node, job.key.id);
+                self.break_("admission (section 8)", text);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! One seed's world: hosts, directories, clients and the network between them, moved by one event queue.
+//!
+//! Owns time. Everything that happens is a [`Happening`] of the queue, so that the same seed gives the same run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use floodline::guarantees::history::{Event, Hurt, Seen};
+use floodline::guarantees::{Judge, Violation};
+use floodline::protocol::dice::Dice;
+use floodline::protocol::effects::Effects;
+use floodline::protocol::ids::{Address, Incarnation, Member, NodeId};
+use floodline::protocol::time::{Time, Wall};
+use floodline::protocol::{Input, Setup, Worker};
+
+use crate::calls::{Arrival, Flight};
+use crate::clients::{Errand, Step};
+use crate::compact::compact;
+use crate::disk::Disk;
+use crate::faults::{Fault, Trigger};
+use crate::marks::{Mark, Marks};
+use crate::network::Network;
+use crate::plan::Plan;
+use crate::process::{Host, Life, Process};
+use crate::queue::Queue;
+use crate::registry::{Registry, RegistryEvent};
+use crate::streams::{Pipe, PipeEvent};
+use crate::truth::Truth;
+
+/// What happens next.
+#[derive(Debug)]
+pub enum Happening {
+    Start(usize),
+    Input(usize, Life, Input),
+    Wake(usize, Life),
+    Timer(usize, Life, Time),
+    Saved(usize, Life),
+    Call(Arrival),
+    Pipe(u64, PipeEvent),
+    Registry(usize, RegistryEvent),
+    Errand(usize, Step),
+    Fault(Fault),
+    Heal(u64),
+    Thaw(usize, Life),
+    Overdue(usize, Life),
+    Garbage,
+    Quiet,
+    Look,
+}
+
+/// Where the transcript goes.
+#[derive(Debug)]
+pub enum Talk {
+    Off,
+    Print,
+    Keep(String),
+}
+
+/// A run.
+#[derive(Debug)]
+pub struct World {
+    pub plan: Plan,
+    pub dice: Dice,
+    pub now: Time,
+    pub queue: Queue<Happening>,
+    pub hosts: Vec<Host>,
+    pub registries: Vec<Registry>,
+    pub net: Network,
+    pub flights: BTreeMap<u64, Flight>,
+    pub pipes: BTreeMap<u64, Pipe>,
+    pub errands: Vec<Errand>,
+    pub dooms: Vec<Trigger>,
+    pub split: Option<crate::faults::Split>,
+    pub judge: Judge,
+    pub truth: Truth,
+    pub marks: Marks,
+    pub talk: Talk,
+    pub broken: Option<Violation>,
+    pub quiet_since: Option<Time>,
+    pub settled_looks: u32,
+    pub done: bool,
+    pub steps: u64,
+    pub scratch: Effects,
+    last: u64,
+}
+
+/// How long a cluster that is not hurt any more may take to be whole.
+const SETTLE: Duration = Duration::from_secs(60);
+/// Without a directory lost members are tried once a minute.
+const SETTLE_WITHOUT_DIRECTORY: Duration = Duration::from_secs(150);
+
+impl World {
+    pub fn new(seed: u64, talk: Talk) -> World {
+        let mut dice = Dice::new(seed ^ 0x5EED_F100_D11E);
+        let plan = Plan::new(&mut dice);
+        let workers = plan.workers + plan.joiners;
+        let hosts: Vec<Host> = (0..workers).map(|at| host(at, plan.workers, &plan, &mut dice)).collect();
+        let net = Network::new(workers + plan.directories, plan.weather.clone());
+        let cap = plan.settings.max_jobs_per_term;
+        let mut world = World {
+            dice,
+            now: Time::ZERO,
+            queue: Queue::new(),
+            hosts,
+            registries: Vec::new(),
+            net,
+            flights: BTreeMap::new(),
+            pipes: BTreeMap::new(),
+            errands: Vec::new(),
+            dooms: Vec::new(),
+            split: None,
+            judge: Judge::new(cap),
+            truth: Truth::default(),
+            marks: Marks::new(),
+            talk,
+            broken: None,
+            quiet_since: None,
+            settled_looks: 0,
+            done: false,
+            steps: 0,
+            scratch: Effects::default(),
+            last: 0,
+            plan,
+        };
+        world.set_up();
+        world
+    }
+
+    fn set_up(&mut self) {
+        self.tell(|world| format!("plan {:?}", world.plan));
+        if !self.net.weather.is_fair() {
+            self.see(Seen::Hurt(Hurt::Silence));
+        }
+        for at in 0..self.plan.directories {
+            let incarnation = self.fresh();
+            self.registries.push(Registry::new(incarnation, &mut self.dice));
+            self.tell(|_| format!("directory {at} is up"));
+        }
+        for at in 0..self.plan.workers {
+            let after = self.dice.span(Duration::ZERO, self.plan.start_spread);
+            self.after(after, Happening::Start(at));
+        }
+        self.plan_errands();
+        for (at, fault) in std::mem::take(&mut self.plan.faults) {
+            self.queue.add(at, Happening::Fault(fault));
+        }
+        if self.plan.vandal {
+            self.after(Duration::from_millis(700), Happening::Garbage);
+        }
+        self.after(self.plan.hurt_for, Happening::Quiet);
+        self.after(Duration::from_millis(50), Happening::Look);
+    }
+
+    /// Runs until the cluster is whole again, or something is broken.
+    pub fn run(&mut self) {
+        while !self.done && self.broken.is_none() && self.judge.violations().is_empty() {
+            let Some((at, happening)) = self.queue.take() else { return };
+            self.now = at.max(self.now);
+            self.happen(happening);
+        }
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Start(host) => self.start(host),
+            Happening::Input(host, life, input) => self.deliver(host, life, input),
+            Happening::Wake(host, life) => {
+                if let Some(process) = self.process(host, life) {
+                    process.wakes_at = None;
+                    self.serve(host);
+                }
+            }
+            Happening::Timer(host, life, at) => self.timer(host, life, at),
+            Happening::Saved(host, life) => self.saved(host, life),
+            Happening::Call(arrival) => self.arrive(arrival),
+            Happening::Pipe(pipe, event) => self.pipe_event(pipe, event),
+            Happening::Registry(at, event) => self.registry_event(at, event),
+            Happening::Errand(errand, step) => self.errand_step(errand, step),
+            Happening::Fault(fault) => self.hurt(fault),
+            Happening::Heal(split) => self.heal(split),
+            Happening::Thaw(host, life) => self.thaw(host, life),
+            Happening::Overdue(host, life) => self.overdue(host, life),
+            Happening::Garbage => self.throw_garbage(),
+            Happening::Quiet => self.quiet(),
+            Happening::Look => self.look(),
+        }
+    }
+
+    /// The settle time over which a whole cluster is called broken.
+    pub fn patience(&self) -> Duration {
+        if self.plan.no_directory_at_end { SETTLE_WITHOUT_DIRECTORY } else { SETTLE }
+    }
+
+    pub fn fresh(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    pub fn after(&mut self, span: Duration, happening: Happening) {
+        let at = self.now + span.max(Duration::from_micros(1));
+        self.queue.add(at, happening);
+    }
+
+    pub fn tell(&mut self, make: impl FnOnce(&World) -> String) {
+        if matches!(self.talk, Talk::Off) {
+            return;
+        }
+        let line = format!("{:>12}  {}\n", self.now.to_string(), make(self));
+        match &mut self.talk {
+            Talk::Off => {}
+            Talk::Print => print!("{line}"),
+            Talk::Keep(text) => text.push_str(&line),
+        }
+    }
+
+    pub fn see(&mut self, seen: Seen) {
+        self.judge.see(&Event { at: self.now, seen });
+    }
+
+    pub fn break_(&mut self, what: &'static str, text: String) {
+        if self.broken.is_none() {
+            self.broken = Some(Violation { guarantee: what, at: self.now, text });
+        }
+    }
+
+    pub fn process(&mut self, host: usize, life: Life) -> Option<&mut Process> {
+        self.hosts[host].process.as_mut().filter(|process| process.life == life)
+    }
+
+    pub fn running(&self) -> impl Iterator<Item = (usize, &Process)> {
+        self.hosts.iter().enumerate().filter_map(|(at, host)| host.process.as_ref().map(|process| (at, process)))
+    }
+
+    pub fn host_at(&self, address: &Address) -> Option<usize> {
+        self.hosts.iter().position(|host| host.address == *address)
+    }
+
+    pub fn start(&mut self, at: usize) {
+        if self.hosts[at].process.is_some() {
+            return;
+        }
+        let (now, late) = (self.now, self.now > Time::ZERO + self.plan.start_spread);
+        let life = Life(self.fresh());
+        let seed = self.dice.roll();
+        let peers = if self.plan.peers { self.hosts.iter().map(|host| host.address.clone()).collect() } else { Vec::new() };
+        let host = &mut self.hosts[at];
+        host.away = false;
+        let restarted = host.last != Incarnation(0);
+        host.last = host.last.next().max(Incarnation(host.wall.0 + now.0 / 1_000));
+        let member = Member {
+            node: host.node.clone(),
+            incarnation: host.last,
+            address: host.address.clone(),
+            http: host.address.clone(),
+            version: "sim".into(),
+            concurrency: host.concurrency,
+        };
+        let setup = Setup {
+            member: member.clone(),
+            directories: u32::try_from(self.plan.directories).unwrap_or(0),
+            peers,
+            settings: self.plan.settings.clone(),
+            stored: host.disk.stored(),
+            seed,
+        };
+        let disk = std::mem::take(&mut host.disk);
+        let mut process = Process::new(life, member.clone(), Worker::new(setup), now, disk);
+        process.joined_late = late && !restarted;
+        host.process = Some(process);
+        self.tell(|_| format!("{} starts as {}", member.node, member.incarnation));
+        self.see(Seen::Started { process: member.identity(), memory: self.plan.disks });
+        self.deliver(at, life, Input::Started);
+    }
+
+    pub fn deliver(&mut self, host: usize, life: Life, input: Input) {
+        if let Some(process) = self.process(host, life) {
+            process.inbox.push_back(input);
+            self.serve(host);
+        }
+    }
+
+    /// Gives a process what waits for it, as far as it has time for it now.
+    pub fn serve(&mut self, at: usize) {
+        loop {
+            let (now, host) = (self.now, &mut self.hosts[at]);
+            let service = host.service;
+            let Some(process) = &mut host.process else { return };
+            if process.inbox.is_empty() {
+                return;
+            }
+            let (life, free_at) = (process.life, process.free_at);
+            if free_at > now {
+                if process.wakes_at.is_none_or(|wakes| wakes > free_at) {
+                    process.wakes_at = Some(free_at);
+                    self.queue.add(free_at, Happening::Wake(at, life));
+                }
+                return;
+            }
+            let Some(input) = process.inbox.pop_front() else { return };
+            process.free_at = now + service;
+            self.step(at, input);
+            if self.broken.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn timer(&mut self, at: usize, life: Life, due: Time) {
+        let (now, host) = (self.now, &mut self.hosts[at]);
+        let Some(process) = host.process.as_ref().filter(|process| process.life == life) else { return };
+        if process.timer != Some(due) {
+            return;
+        }
+        let local = host.clocks(process.born, now).time;
+        let is_due = process.worker.next_deadline().is_some_and(|deadline| deadline <= local);
+        if let Some(process) = &mut host.process {
+            process.timer = None;
+            process.timer_waits = is_due;
+        }
+        if is_due {
+            self.deliver(at, life, Input::TimerFired);
+        } else {
+            self.arm(at);
+        }
+    }
+
+    /// Sets the one timer of a process. An earlier one that is set already looks again when it fires.
+    pub fn arm(&mut self, at: usize) {
+        let (now, host) = (self.now, &self.hosts[at]);
+        let Some(process) = &host.process else { return };
+        let Some(deadline) = process.worker.next_deadline().filter(|_| !process.timer_waits) else { return };
+        let due = host.when(process.born, deadline).max(now + Duration::from_micros(1));
+        if process.timer.is_some_and(|set| set <= due) {
+            return;
+        }
+        self.queue.add(due, Happening::Timer(at, process.life, due));
+        if let Some(process) = &mut self.hosts[at].process {
+            process.timer = Some(due);
+        }
+    }
+
+    /// A worker takes one input.
+    fn step(&mut self, at: usize, input: Input) {
+        self.steps += 1;
+        self.tell(|world| format!("{} <- {}", world.hosts[at].node, compact(&input)));
+        self.before_step(at, &input);
+        let (now, host) = (self.now, &mut self.hosts[at]);
+        let mut effects = std::mem::take(&mut self.scratch);
+        let fired = input == Input::TimerFired;
+        let born = host.process.as_ref().map_or(now, |process| process.born);
+        let clocks = host.clocks(born, now);
+        let Some(process) = &mut host.process else { return };
+        process.worker.step(clocks, input, &mut effects);
+        if fired {
+            process.timer_waits = false;
+            let late = process.worker.next_deadline().is_some_and(|deadline| deadline <= clocks.time);
+            process.spins = if late { process.spins + 1 } else { 0 };
+            if process.spins > 20 {
+                let text = format!("{} has a deadline in the past that no TimerFired moves", process.member.node);
+                self.break_("timer", text);
+            }
+        }
+        self.perform(at, &mut effects);
+        self.scratch = effects;
+        self.arm(at);
+    }
+
+    pub fn elections_without_directory(&mut self) {
+        if self.plan.directories > 0 && self.registries.iter().all(|registry| registry.directory.is_none()) {
+            self.marks.hit(Mark::DirectoryDownElection);
+        }
+    }
+}
+
+fn host(at: usize, workers: usize, plan: &Plan, dice: &mut Dice) -> Host {
+    // Names in another order than places, so that nothing depends on both at once.
+    let name = format!("w{}", (at * 4 + 3) % 11);
+    Host {
+        node: NodeId::new(&name).expect("a good name"),
+        address: Address::new(&format!("{name}:7400")).expect("a good name"),
+        concurrency: 1 + u32::try_from(dice.below(3)).unwrap_or(0),
+        drift: if plan.calm { 0 } else { i64::try_from(dice.below(401)).unwrap_or(0) - 200 },
+        wall: Wall(1_700_000_000_000 + dice.below(2_000)),
+        last: Incarnation(0),
+        process: None,
+        disk: Disk::default(),
+        service: Duration::ZERO,
+        compute_factor: if dice.below(8) == 0 { 30 } else { 1 },
+        away: at >= workers,
+    }
+}
