@@ -4,8 +4,11 @@ CARGO ?= cargo
 RUSTC ?= rustc
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
+SEEDS ?= 2000
+FIRST ?= 1
+
 .DEFAULT_GOAL := help
-.PHONY: help build demo test verify fix pure clean
+.PHONY: help build demo test sim verify fix pure clean
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -16,8 +19,11 @@ build: ## Build the program, optimised
 demo: build ## Start a cluster, compute, kill nodes, and watch it go on
 	$(CARGO) run --release --locked --example demo
 
-test: ## Run all tests
+test: sim ## Run all tests
 	$(CARGO) test --locked
+
+sim: ## Simulate whole clusters from SEEDS seeds (2000), beginning with FIRST (1); SEED=n replays one and prints it
+	FLOODLINE_SEEDS=$(SEEDS) FLOODLINE_FIRST_SEED=$(FIRST) $(if $(SEED),FLOODLINE_SEED=$(SEED)) $(CARGO) test --release --locked --test sim -- --nocapture
 
 verify: pure ## Check format, lints, purity, structure and documentation; writes nothing but build output
 	$(CARGO) fmt --check

@@ -191,7 +191,7 @@ fn protocol_settings(settings: &Settings) -> limits::Settings {
         max_attempts: settings.max_attempts,
         max_numbers: count(settings.max_numbers),
         queue: count(settings.queue),
-        stop_grace: shutdown::of_worker(settings.stop_grace),
+        stop_grace: settings.stop_grace,
     }
 }
 

@@ -8,8 +8,6 @@
 //!
 //! Owns the order and how the time is shared. Never decides what a worker does to leave: `protocol` does.
 
-use std::time::Duration;
-
 use tokio::time::{Instant, timeout_at};
 
 use super::{Node, Part};
@@ -28,11 +26,6 @@ pub enum Ended {
     Broken(Broken),
 }
 
-/// The worker's share of `stop_grace`; what is left is for the servers.
-pub(super) fn of_worker(stop_grace: Duration) -> Duration {
-    stop_grace / 4 * 3
-}
-
 impl Node {
     /// Lives until `told` says that it has to end, or until it ends by itself.
     pub async fn live(mut self, told: impl Future<Output = ()>) -> Ended {
@@ -46,6 +39,7 @@ impl Node {
     async fn end(self, by_itself: Option<Result<Ending, Broken>>) -> Ended {
         let begun = Instant::now();
         self.stopping.cancel();
+        // The worker keeps to three quarters by itself; what is left then is for the servers.
         let worker_until = begun + self.stop_grace / 8 * 7;
         let ended = match (by_itself, self.part) {
             (Some(ending), _) => Ended::from(ending),

@@ -1,13 +1,12 @@
 //! A connection to one node: the calls that a client makes, each with a deadline.
 //!
-//! Owns the connection, and the signs of life that tell a silent node from a slow job. Knows nothing of other nodes.
-//! Section 3 of the contract.
+//! Owns the connection. Knows nothing of other nodes. Section 3 of the contract.
 
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Streaming};
 
@@ -28,12 +27,6 @@ pub(super) type EventMessages = Streaming<v1::WatchClusterResponse>;
 
 /// How long a node may take until it has answered for the first time.
 const OPEN: Duration = Duration::from_millis(1_500);
-/// How long a node may bring nothing before it is asked for a sign of life.
-const IDLE: Duration = Duration::from_millis(500);
-/// How long a sign of life may take. Nodes compute on threads of lower priority, so a busy one answers in time.
-const SIGN: Duration = Duration::from_millis(1_000);
-/// Every so many signs of life bring the members too.
-const MEMBERS: u32 = 20;
 /// Deadline of a question.
 const ASK: Duration = Duration::from_secs(5);
 /// Deadline of what waits for the cluster: a node that lives may take so long. Afterwards the same is sent again.
@@ -44,7 +37,6 @@ const WAIT: Duration = Duration::from_secs(600);
 pub(super) struct Line {
     address: Address,
     channel: Channel,
-    signs: u32,
 }
 
 impl Line {
@@ -53,7 +45,7 @@ impl Line {
         let opening = async {
             let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|error| unreachable(&error))?;
             let channel = endpoint.connect().await.map_err(|error| unreachable(&error))?;
-            let line = Line { address, channel, signs: 0 };
+            let line = Line { address, channel };
             let cluster = line.cluster().await?;
             Ok((line, cluster))
         };
@@ -65,18 +57,8 @@ impl Line {
         &self.address
     }
 
-    /// Waits a little, then lets the node show that it lives; brings the addresses of others that it names.
-    pub(super) async fn sign(&mut self) -> Result<Vec<Address>, Trouble> {
-        sleep(IDLE).await;
-        self.signs = self.signs.wrapping_add(1);
-        let silent = |_| Trouble::Elsewhere("silent".to_owned());
-        if self.signs.is_multiple_of(MEMBERS) {
-            return timeout(SIGN, self.cluster()).await.map_err(silent)?.map(|cluster| living(&cluster));
-        }
-        timeout(SIGN, self.leader()).await.map_err(silent)?.map(|leader| leader.into_iter().collect())
-    }
-
-    async fn leader(&self) -> Result<Option<Address>, Trouble> {
+    /// Where the leader is that this node follows: the cheapest question of all.
+    pub(super) async fn leader(&self) -> Result<Option<Address>, Trouble> {
         let request = within(ASK, v1::PingRequest { status: None });
         let answer = WorkerServiceClient::new(self.channel.clone()).ping(request).await.map_err(failed)?;
         Ok(status(answer.into_inner())?.following.map(|leader| leader.member.address))

@@ -12,6 +12,7 @@ mod health;
 mod line;
 mod name;
 mod roster;
+mod signs;
 
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ pub use name::fresh_job_id;
 use error::Trouble;
 use line::Line;
 use roster::Roster;
+use signs::{Sign, Signs};
 
 /// How long a client goes on while nobody answers. An election takes a second, a restart of a node a few.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -54,6 +56,8 @@ pub fn job_named(text: &str) -> Result<JobQuery, String> {
 pub struct Client {
     roster: Roster,
     line: Option<Line>,
+    /// Of the node there, once something waits for it.
+    signs: Option<Signs>,
     /// Since when nothing has come of it.
     troubled: Option<Instant>,
     /// The node that was let go and why, until another one is found.
@@ -66,7 +70,7 @@ impl Client {
     /// # Errors
     /// [`ClientError::Unreachable`] if none does, within two seconds.
     pub async fn connect(nodes: Vec<Address>) -> Result<Client, ClientError> {
-        let mut client = Client { roster: Roster::new(nodes), line: None, troubled: None, left: None };
+        let mut client = Client { roster: Roster::new(nodes), line: None, signs: None, troubled: None, left: None };
         match client.round().await {
             Ok(line) => client.line = Some(line),
             Err(last) => return Err(client.unreachable(last)),
@@ -164,8 +168,9 @@ impl Client {
     /// Waits for a call that may take long, as long as the node shows that it lives.
     async fn attended<A>(&mut self, call: impl Future<Output = Result<A, Trouble>>) -> Result<A, Trouble> {
         let mut call = std::pin::pin!(call);
+        let Some(line) = self.line.clone() else { return call.await };
+        let signs = self.signs.get_or_insert_with(|| Signs::of(line));
         loop {
-            let Some(line) = &mut self.line else { return call.await };
             tokio::select! {
                 biased;
                 result = &mut call => {
@@ -174,20 +179,14 @@ impl Client {
                     }
                     return result;
                 }
-                sign = line.sign() => {
-                    let named = sign?;
-                    self.heard(named);
+                sign = signs.next() => {
+                    match sign? {
+                        Sign::Members(members) => self.roster.learn(members),
+                        Sign::Leader(leader) => leader.into_iter().for_each(|leader| self.roster.add(leader)),
+                    }
+                    self.troubled = None;
                 }
             }
-        }
-    }
-
-    /// The node lives, and named others.
-    fn heard(&mut self, named: Vec<Address>) {
-        self.troubled = None;
-        match <[Address; 1]>::try_from(named) {
-            Ok([leader]) => self.roster.add(leader),
-            Err(members) => self.roster.learn(members),
         }
     }
 
@@ -209,6 +208,7 @@ impl Client {
                 Trouble::Full(why, _) => ClientError::Full(why),
             });
         }
+        self.signs = None;
         if let (Some(line), Trouble::Elsewhere(why)) = (self.line.take(), &trouble) {
             self.roster.failed(line.address());
             self.left.get_or_insert_with(|| format!("{}: {why}", line.address()));

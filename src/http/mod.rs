@@ -4,6 +4,8 @@
 //! changes. Sections 2 and 15 of the contract.
 
 mod server;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -12,6 +12,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -23,6 +24,8 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 16 * 1024;
 /// Header lines of a request.
 const HEADERS: usize = 64;
+/// How long an answer under way may take once the server ends.
+const FINISH: Duration = Duration::from_millis(500);
 /// How long to wait after an error of the listener, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -71,7 +74,11 @@ async fn converse(stream: TcpStream, routes: Router, ended: CancellationToken) {
         outcome = connection.as_mut() => outcome,
         () = ended.cancelled() => {
             connection.as_mut().graceful_shutdown();
-            connection.await
+            // One that has sent half a request would hold up the end until its time is over.
+            match timeout(FINISH, connection).await {
+                Ok(outcome) => outcome,
+                Err(_) => return,
+            }
         }
     };
     if let Err(error) = outcome {

@@ -198,3 +198,66 @@ fn too_busy() -> Refusal {
 fn ending() -> Refusal {
     Refusal::new(Code::Unavailable, "this directory is ending; it is asked again once it is back")
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio_stream::StreamExt;
+
+    use super::*;
+    use crate::protocol::ids::Address;
+
+    fn member(node: &str) -> Member {
+        let address = Address::new("a:1").expect("a good address");
+        Member {
+            node: NodeId::new(node).expect("a good name"),
+            incarnation: Incarnation(1),
+            http: address.clone(),
+            address,
+            version: "0".into(),
+            concurrency: 1,
+        }
+    }
+
+    fn numbers(events: &[MembershipEvent]) -> Vec<u64> {
+        let revision = |event: &MembershipEvent| match event {
+            MembershipEvent::Snapshot(at, _) | MembershipEvent::Joined(at, _) | MembershipEvent::Left(at, _) => {
+                at.number
+            }
+            MembershipEvent::Resync => u64::MAX,
+        };
+        events.iter().map(revision).collect()
+    }
+
+    #[tokio::test]
+    async fn a_watcher_gets_a_snapshot_then_every_change_in_order_however_slowly_it_reads() {
+        let directory = start("test", Incarnation(1), Duration::from_secs(600), 1);
+        let handle = directory.handle();
+        let mut stream = handle.watch(Revision::default());
+        let first = stream.next().await.expect("a snapshot");
+        assert_eq!(numbers(std::slice::from_ref(&first)), [0]);
+        let joined = (AHEAD * 3) as u64;
+        for node in 0..joined {
+            let register = DirectoryRequest::Register(member(&format!("n{node}")));
+            handle.request(register).await.expect("there is room");
+        }
+        let mut events = Vec::new();
+        while (events.len() as u64) < joined {
+            events.push(stream.next().await.expect("a change"));
+        }
+        assert_eq!(numbers(&events), (1..=joined).collect::<Vec<u64>>());
+        directory.end().await;
+        assert_eq!(stream.next().await, None);
+        assert_eq!(handle.members().await.map_err(|refusal| refusal.code), Err(Code::Unavailable));
+    }
+
+    #[tokio::test]
+    async fn a_lease_runs_out_by_itself_and_watchers_are_told() {
+        let directory = start("test", Incarnation(1), Duration::from_millis(20), 1);
+        let handle = directory.handle();
+        handle.request(DirectoryRequest::Register(member("a"))).await.expect("there is room");
+        let mut stream = handle.watch(Revision { incarnation: Incarnation(1), number: 1 });
+        let left = MembershipEvent::Left(Revision { incarnation: Incarnation(1), number: 2 }, member("a").identity());
+        assert_eq!(stream.next().await, Some(left));
+        directory.end().await;
+    }
+}

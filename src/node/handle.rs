@@ -451,4 +451,42 @@ mod tests {
         assert!(inbox.is_empty());
         assert_eq!(node.shared.queue.capacity(), 4);
     }
+
+    fn view(number: u64) -> Arc<JobView> {
+        use crate::protocol::ids::{Digest, JobKey, Number, Term};
+        use crate::protocol::view::{JobState, Stamp};
+        let leader = NodeId::new("a").expect("a good name");
+        Arc::new(JobView {
+            key: JobKey { id: query().id, digest: Digest::default() },
+            kind: crate::jobs::Kind::Max,
+            state: JobState::Running,
+            answer: None,
+            error: None,
+            stamp: Some(Stamp { term: Term(1), number: Number(number), leader }),
+            completed: 0,
+            total: 1,
+            submitted_at: crate::protocol::time::Wall(0),
+            finished_at: None,
+            admissions: Vec::new(),
+            workers: Vec::new(),
+            tasks: Vec::new(),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_gets_the_newest_state_and_then_the_end() {
+        let (slot, newest) = watch::channel(None);
+        let (out, mut messages) = mpsc::channel(1);
+        let feeder = tokio::spawn(pass_on(newest, out));
+        slot.send_replace(Some(Ok(view(1))));
+        while messages.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        (2..=9).for_each(|number| drop(slot.send_replace(Some(Ok(view(number))))));
+        drop(slot);
+        assert_eq!(messages.recv().await, Some(Ok(view(1))), "it was under way already");
+        assert_eq!(messages.recv().await, Some(Ok(view(9))));
+        assert_eq!(messages.recv().await, None);
+        feeder.await.expect("it ends");
+    }
 }

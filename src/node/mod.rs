@@ -1,7 +1,7 @@
 //! One node at run time: the loop around the worker, and all that it reaches.
 //!
 //! Owns the way from a call to an input and from an effect to the world. Never decides anything of the protocol:
-//! `protocol` does. Section 14 of the contract. Read [`actor`](self) first: it is the program.
+//! `protocol` does. Section 14 of the contract. Read `actor.rs` first: it is the program.
 
 mod actor;
 mod callers;

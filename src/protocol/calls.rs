@@ -22,8 +22,8 @@ pub(crate) enum Errand {
     TellWinner(ElectionId),
     /// A hop of an announcement, or a word to the own leader: nothing hangs on its answer.
     Tell,
-    /// A leader asks another which of them stays.
-    Settle(Leader),
+    /// A leader asks another which of them stays; true if somebody can't follow this one otherwise.
+    Settle(Leader, bool),
     /// A follower whose stream broke asks whether its leader lives.
     LeaderLives(Leadership),
     /// Linking up.

@@ -24,6 +24,8 @@ pub(crate) struct Known {
     heard: Option<Time>,
     /// Not to be asked or linked to before this.
     pub(crate) not_before: Time,
+    /// Tries since it was lost; each waits twice as long as the one before.
+    tries: u32,
     jac: Jac,
     links: Vec<NodeId>,
     running: u32,
@@ -64,6 +66,7 @@ impl Members {
             listed: BTreeSet::new(),
             heard: None,
             not_before: Time::ZERO,
+            tries: 0,
             jac: Jac(0),
             links: Vec::new(),
             running: 0,
@@ -78,6 +81,7 @@ impl Members {
         if let Some(known) = self.current(&status.member.identity()) {
             known.heard = Some(now);
             known.not_before = Time::ZERO;
+            known.tries = 0;
             known.jac = status.jac;
             known.links.clone_from(&status.links);
             known.running = status.running;
@@ -99,7 +103,8 @@ impl Members {
     /// A call to a member failed: leave it alone for a while.
     pub(crate) fn avoid(&mut self, node: &NodeId, until: Time) {
         if let Some(known) = self.known.get_mut(node) {
-            known.not_before = until;
+            // A lost one waits longer than that.
+            known.not_before = known.not_before.max(until);
             known.heard = None;
         }
     }
@@ -144,7 +149,8 @@ impl Members {
         self.known.values().filter(|known| Members::is_alive(known, now)).map(|known| known.member.clone()).collect()
     }
 
-    /// Lost members that are due for a try; each is put off for [`limits::LOST_RETRY`]. Forgets those over the bound.
+    /// Lost members that are due for a try; each is put off, the longer it is lost, up to [`limits::LOST_RETRY`].
+    /// Forgets those over the bound.
     pub(crate) fn lost_due(&mut self, now: Time, most: usize) -> Vec<Member> {
         let lost = |known: &Known| !Members::is_alive(known, now);
         let count = self.known.values().filter(|known| lost(known)).count();
@@ -155,7 +161,9 @@ impl Members {
         }
         let due = self.known.values_mut().filter(|known| lost(known) && known.not_before <= now).take(most);
         due.map(|known| {
-            known.not_before = now + limits::LOST_RETRY;
+            known.tries = known.tries.saturating_add(1);
+            let longer = Duration::from_secs(1 << known.tries.min(6));
+            known.not_before = now + longer.min(limits::LOST_RETRY);
             known.member.clone()
         })
         .collect()

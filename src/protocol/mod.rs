@@ -289,7 +289,7 @@ impl Worker {
         match &errand {
             Errand::Hop(election) => self.on_hop_answered(election, &to, result.and_then(of_elect), out),
             Errand::TellWinner(election) => self.on_winner_told(election, result.and_then(of_announce), out),
-            Errand::Settle(other) => self.on_settled(other, result.and_then(of_announce), out),
+            Errand::Settle(other, stranded) => self.on_settled(other, *stranded, result.and_then(of_announce), out),
             Errand::NamedLeader(election, named) => {
                 self.on_named_leader(election, named, result.and_then(of_ping), out);
             }
@@ -298,7 +298,10 @@ impl Worker {
                 self.on_status_answered(&errand, &to, result.and_then(of_status), out);
             }
             Errand::Submission(id) => self.on_submission_answered(*id, result.and_then(of_submission), out),
-            Errand::PassedOn(token) => out.replies.push((*token, result.map_err(passed_on_failure))),
+            Errand::PassedOn(token) => {
+                let told = result.and_then(of_job).map(Response::Job);
+                out.replies.push((*token, told.map_err(passed_on_failure)));
+            }
             Errand::Attempt(task, name) => self.on_attempt_answered(task, name, result.and_then(of_task), out),
             Errand::Tell | Errand::CancelAttempt | Errand::Unlink => {}
         }
@@ -399,6 +402,9 @@ impl Worker {
     /// When [`Input::TimerFired`] is due next.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
+        if self.stopping == Some(Stopping::Ended) {
+            return None;
+        }
         let paused = match &self.role {
             Role::Leading(leading) => leading.schedule.next_deadline(self.now.time),
             Role::Starting { .. } | Role::Seeking(_) | Role::Following(_) => None,
@@ -441,6 +447,7 @@ answer_of!(of_elect, Response::Elect(answer) => answer, message::ElectAnswer);
 answer_of!(of_announce, Response::Announce(answer) => answer, message::AnnounceAnswer);
 answer_of!(of_ping, Response::Ping(status) => status, message::Status);
 answer_of!(of_submission, Response::Submitted(answer) => answer, message::Submitted);
+answer_of!(of_job, Response::Job(view) => view, std::sync::Arc<view::JobView>);
 answer_of!(of_task, Response::Task(answer) => answer, TaskAnswer);
 
 fn of_status(response: Response) -> Result<(bool, message::Status), CallFailure> {

@@ -74,7 +74,7 @@ impl Followers {
         joined.filter_map(|follower| follower.status.as_ref().map(|status| status.member.clone())).collect()
     }
 
-    fn has_node(&self, node: &NodeId) -> bool {
+    pub(crate) fn has_node(&self, node: &NodeId) -> bool {
         self.streams.values().any(|follower| follower.node() == Some(node))
     }
 
@@ -190,6 +190,14 @@ impl Worker {
         let mine = leading.leadership.clone();
         let Some(follower) = leading.followers.streams.get_mut(&stream) else { return };
         follower.status = Some(status);
+        let present = Leader { leadership: mine.clone(), member: self.me.clone() };
+        if follows.as_ref().map(Leadership::identity) != Some(mine.identity()) {
+            // It follows this process's predecessor, at whose address it found this one: it would take no frame.
+            out.streams.push(StreamEffect::Down(stream, Down::NotLeader(Some(present))));
+            out.streams.push(StreamEffect::CloseDown(stream));
+            self.drop_follower(stream, "it follows another process", out);
+            return;
+        }
         if let Some(theirs) = position.leadership.as_ref().filter(|theirs| theirs.term >= mine.term && **theirs != mine)
         {
             // It followed a leadership that is not below this one's term: this one moves up, all join again.
@@ -201,8 +209,7 @@ impl Worker {
             // This leader has moved up while the stream was on its way: the follower would take no frame of the new
             // leadership for its leader's.
             follower.phase = Phase::Opened;
-            let leader = Leader { leadership: mine, member: self.me.clone() };
-            out.streams.push(StreamEffect::Down(stream, Down::Rejoin(leader)));
+            out.streams.push(StreamEffect::Down(stream, Down::Rejoin(present)));
             return;
         }
         let (phase, ask) = match self.ledger.shared_with(position.leadership.as_ref()) {
@@ -358,7 +365,8 @@ impl Worker {
         let (journalled, now) = (self.journalled(), self.now.time);
         let Role::Leading(leading) = &mut self.role else { return };
         let held = leading.followers.held(journalled, now - self.settings.election_timeout_max);
-        if held <= leading.held {
+        // Before those that the flood counted have joined, the leader alone is live: what it says then, nobody else holds.
+        if held <= leading.held || !leading.active {
             return;
         }
         leading.held = held;

@@ -72,6 +72,13 @@ impl Worker {
         }
     }
 
+    /// Nobody else can lead, as when all stop together: there is nothing to wait for.
+    pub(crate) fn hand_to_nobody(&mut self) {
+        if let Some(Stopping::Handing { until }) = &mut self.stopping {
+            *until = self.now.time;
+        }
+    }
+
     fn is_all_held(&self) -> bool {
         match &self.role {
             Role::Leading(leading) => leading.held >= self.ledger.number(),

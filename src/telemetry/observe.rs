@@ -10,23 +10,23 @@ use crate::protocol::notice::{Notice, Told};
 pub fn log(notice: &Notice) {
     // A macro's level must be a constant, and a sentence is made only for a line that is written.
     match level(notice) {
-        Level::ERROR if tracing::enabled!(Level::ERROR) => write!(tracing::error, notice.told()),
-        Level::WARN if tracing::enabled!(Level::WARN) => write!(tracing::warn, notice.told()),
-        Level::INFO if tracing::enabled!(Level::INFO) => write!(tracing::info, notice.told()),
-        Level::DEBUG if tracing::enabled!(Level::DEBUG) => write!(tracing::debug, notice.told()),
-        Level::TRACE if tracing::enabled!(Level::TRACE) => write!(tracing::trace, notice.told()),
+        Level::ERROR if tracing::enabled!(Level::ERROR) => tell!(tracing::error, notice.told()),
+        Level::WARN if tracing::enabled!(Level::WARN) => tell!(tracing::warn, notice.told()),
+        Level::INFO if tracing::enabled!(Level::INFO) => tell!(tracing::info, notice.told()),
+        Level::DEBUG if tracing::enabled!(Level::DEBUG) => tell!(tracing::debug, notice.told()),
+        Level::TRACE if tracing::enabled!(Level::TRACE) => tell!(tracing::trace, notice.told()),
         _ => {}
     }
 }
 
-macro_rules! write {
+macro_rules! tell {
     ($macro:path, $told:expr) => {{
         let Told { kind, term, job, task, attempt, text } = $told;
         let (term, job) = (term.map(|term| term.0), job.as_ref().map(|job| job.as_str()));
         $macro!(kind, term, job, task, attempt, "{text}")
     }};
 }
-use write;
+use tell;
 
 const fn level(notice: &Notice) -> Level {
     match notice {

@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::messages::{followed, keys};
-use crate::nodes::{Cluster, signal};
+use crate::nodes::{Cluster, jacs, signal};
 use crate::program::Program;
 
 /// Long enough to be broken in its middle, and it never ends by itself within a test.
@@ -97,11 +97,10 @@ fn the_cluster_is_shown_with_its_leader_and_a_ready_node_is_healthy() {
     let cluster = Cluster::start(3);
     let job = cluster.json(&["submit", "max", "1"]);
     let leader = followed(&job)["leader"].clone();
-    let shown = cluster.json(&["cluster"]).remove(0);
+    let shown = cluster.shown_once(|shown| jacs(shown) == 1 && shown["nodes"].as_array().map(Vec::len) == Some(3));
     assert_eq!((&shown["cluster"], &shown["leader"]), (&"floodline".into(), &leader));
     assert_eq!((&shown["cap"], &shown["queued"]), (&5.into(), &0.into()));
     let nodes = shown["nodes"].as_array().expect("nodes");
-    assert_eq!(nodes.len(), 3);
     for node in nodes {
         let keys = ["address", "alive", "http", "incarnation", "jac", "links", "node", "role", "running", "version"];
         let mut found: Vec<&str> = node.as_object().expect("an object").keys().map(String::as_str).collect();

@@ -1,9 +1,11 @@
 //! A cluster of `floodline up`, for one test.
 
+use std::time::Instant;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::program::{Ended, Program, json};
+use crate::program::{Ended, PATIENCE, Program, json};
 
 /// The cluster; it ends with the test.
 pub(crate) struct Cluster {
@@ -55,12 +57,29 @@ impl Cluster {
         ended.out.lines().map(json).collect()
     }
 
+    /// The cluster as it is shown once it is so; the asked node's copy may be some milliseconds behind.
+    pub(crate) fn shown_once(&self, is: impl Fn(&Value) -> bool) -> Value {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let shown = self.json(&["cluster"]).remove(0);
+            if is(&shown) {
+                return shown;
+            }
+            assert!(Instant::now() < until, "still not so: {shown}");
+        }
+    }
+
     /// Ends it as Ctrl-C does.
     pub(crate) fn end(self) {
         self.up.signal(Signal::INT);
         let ended = self.up.end();
         assert_eq!(ended.out, "", "standard output is for the table alone");
     }
+}
+
+/// The sum of all JACs.
+pub(crate) fn jacs(shown: &Value) -> u64 {
+    shown["nodes"].as_array().expect("nodes").iter().filter_map(|node| node["jac"].as_u64()).sum()
 }
 
 /// Sends a node a signal.

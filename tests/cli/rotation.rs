@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::messages::followed;
-use crate::nodes::Cluster;
+use crate::nodes::{Cluster, jacs};
 
 #[test]
 fn twelve_jobs_one_after_another_take_three_terms_and_their_jacs_sum_to_twelve() {
@@ -25,9 +25,7 @@ fn twelve_jobs_one_after_another_take_three_terms_and_their_jacs_sum_to_twelve()
     for places in terms.values() {
         assert_eq!(*places, (1..=places.len() as u64).collect::<Vec<u64>>(), "{terms:?}");
     }
-    let shown = cluster.json(&["cluster"]).remove(0);
-    let jacs = shown["nodes"].as_array().expect("nodes").iter().map(|node| node["jac"].as_u64());
-    assert_eq!(jacs.sum::<Option<u64>>(), Some(12), "{shown}");
+    cluster.shown_once(|shown| jacs(shown) == 12);
     let leaders: Vec<&String> = terms.keys().map(|(_, leader)| leader).collect();
     assert!(leaders[0] != leaders[1] && leaders[1] != leaders[2] && leaders[0] != leaders[2], "{leaders:?}");
     cluster.end();

@@ -25,6 +25,15 @@ async fn lives(node: &RunningNode) {
     assert_eq!(cluster.cluster.expect("a cluster").cluster, "floodline");
 }
 
+/// Waits until a service is told to serve; as a whole, a worker alone does so once it leads itself.
+async fn serves(node: &RunningNode, service: &str) {
+    let request = HealthCheckRequest { service: service.to_owned() };
+    let mut told = HealthClient::new(node.channel()).watch(request).await.expect("a stream").into_inner();
+    let serving = tonic_health::ServingStatus::Serving as i32;
+    let waited = async { while told.message().await.expect("a stream").expect("a status").status != serving {} };
+    timeout(SOON, waited).await.unwrap_or_else(|_| panic!("{service:?} does not serve"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_caller_of_another_cluster_is_refused_and_one_that_names_none_is_not() {
     let node = RunningNode::worker("a").await;
@@ -101,6 +110,8 @@ async fn garbage_on_the_port_ends_its_connection_and_nothing_else() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_frame_that_makes_no_sense_ends_its_stream_with_the_reason() {
     let node = RunningNode::worker("a").await;
+    // One that does not lead ends the stream itself.
+    serves(&node, "").await;
     let (frames, outbox) = tokio::sync::mpsc::channel(4);
     let outbox = tokio_stream::wrappers::ReceiverStream::new(outbox);
     // The stream is there before anything was sent on it.
@@ -137,14 +148,8 @@ async fn services_describe_themselves_and_tell_their_health() {
         assert!(names.iter().any(|known| known == name), "{name} in {names:?}");
     }
 
-    let serves = tonic_health::ServingStatus::Serving as i32;
     for service in ["floodline.v1.WorkerService", "", "floodline.v1.CoordinatorService"] {
-        let request = HealthCheckRequest { service: service.to_owned() };
-        let told = HealthClient::new(node.channel()).watch(request).await;
-        let mut told = told.expect("a stream").into_inner();
-        // A worker alone leads itself soon.
-        let waited = async { while told.message().await.expect("a stream").expect("a status").status != serves {} };
-        timeout(SOON, waited).await.unwrap_or_else(|_| panic!("{service:?} does not serve"));
+        serves(&node, service).await;
     }
     let directory = HealthCheckRequest { service: "floodline.v1.BootstrapService".to_owned() };
     let unknown = HealthClient::new(node.channel()).check(directory).await.expect_err("a worker is no directory");

@@ -238,8 +238,9 @@ impl World {
 
     fn stop(&mut self, pick: Pick) {
         let Some(at) = self.pick(pick).filter(|at| self.may_die(*at)) else { return };
+        let now = self.now;
         let Some(process) = self.hosts[at].process.as_mut().filter(|process| !process.stopping) else { return };
-        process.stopping = true;
+        (process.stopping, process.stopped_at) = (true, Some(now));
         let (life, leads) = (process.life, process.leads.is_some());
         if leads {
             self.marks.hit(Mark::LeaderStopped);

@@ -194,7 +194,9 @@ impl World {
         if how == End::Superseded {
             self.break_("superseded", format!("{} ended, but no other process has its id", process.member.node));
         }
-        if process.worker.cluster().leadership.is_none() && !self.plan.disks {
+        let tried = self.plan.settings.stop_grace / 4;
+        let in_vain = process.stopped_at.is_some_and(|at| self.now.since(at) >= tried);
+        if !self.plan.disks && (in_vain || process.worker.cluster().leadership.is_none()) {
             let last = |(job, promised): (&JobKey, &JobState)| !self.survives_without(at, job, *promised);
             let gone: Vec<JobKey> = self.truth.promised.iter().filter(|entry| last(*entry)).map(|(job, _)| job.clone()).collect();
             for job in gone {

@@ -47,6 +47,7 @@ impl Plan {
         let directories = *dice.pick(&[0, 1, 1, 1, 1, 1, 2]).expect("not empty");
         let joiners = if workers < 9 && dice.below(3) == 0 { 1 } else { 0 };
         let faults = if calm { Vec::new() } else { faults(dice, workers, joiners, hurt_for) };
+        let no_directory_at_end = directories == 0 || dice.below(12) == 0;
         let settings = Settings {
             max_jobs_per_term: *dice.pick(&[5, 5, 5, 2, 1]).expect("not empty"),
             queue: *dice.pick(&[256, 256, 256, 2]).expect("not empty"),
@@ -57,7 +58,8 @@ impl Plan {
             workers,
             joiners,
             directories,
-            peers: directories == 0 || dice.below(3) == 0,
+            // Who starts while no directory is there has nothing else to go by.
+            peers: no_directory_at_end || dice.below(3) == 0,
             start_spread: *dice.pick(&[Duration::ZERO, Duration::from_millis(20), Duration::from_secs(1)]).expect("not empty"),
             settings,
             weather: if calm { Weather::fair() } else { weather(dice) },
@@ -66,7 +68,7 @@ impl Plan {
             errands: usize::try_from(1 + dice.below(12)).unwrap_or(1),
             save: *dice.pick(&[Duration::from_micros(100), Duration::from_millis(3), Duration::from_millis(300)]).expect("not empty"),
             vandal: dice.below(4) == 0,
-            no_directory_at_end: directories == 0 || dice.below(12) == 0,
+            no_directory_at_end,
             disks: false,
             calm,
         }

@@ -93,6 +93,7 @@ pub struct Process {
     pub saved_by: Time,
     pub disk: Disk,
     pub stopping: bool,
+    pub stopped_at: Option<Time>,
     // What the simulator knows of it from its notices and frames.
     pub newest: Option<Leadership>,
     pub leads: Option<Leadership>,
@@ -136,6 +137,7 @@ impl Process {
             saved_by: born,
             disk,
             stopping: false,
+            stopped_at: None,
             newest: None,
             leads: None,
             announced: false,

@@ -36,10 +36,14 @@ impl World {
         let Some(process) = &mut self.hosts[at].process else { return };
         process.led_before = process.leads.clone();
         match input {
+            Input::FollowerOpened { stream } => {
+                process.heard.insert(*stream, Heard { at: now, number: None });
+            }
             Input::FollowerSent { stream, frame } => {
-                let before = process.heard.get(stream).and_then(|heard| heard.number);
-                let number = if let Up::Ack { number, .. } = frame { *number } else { before };
-                process.heard.insert(*stream, Heard { at: now, number });
+                if let Some(heard) = process.heard.get_mut(stream) {
+                    heard.at = now;
+                    heard.number = if let Up::Ack { number, .. } = frame { *number } else { heard.number };
+                }
             }
             Input::FollowerEnded { stream } => {
                 process.heard.remove(stream);
@@ -275,12 +279,15 @@ impl World {
         }
         let Some(process) = &self.hosts[at].process else { return };
         let on_disk = process.disk.job(key).filter(|_| process.disk.state(key).is_some_and(|state| state >= told));
+        let first = process.first_numbers.get(key).map(|(_, first)| *first);
         let number = match on_disk {
-            // The outcome may be younger than the admission, which is what OK rests on.
             Some((_, number)) if told.is_terminal() => Some(number),
-            Some((_, number)) => process.first_numbers.get(key).map(|(_, first)| number.min(*first)).or(Some(number)),
+            // The outcome may be younger than the admission, which is what OK rests on.
+            Some((_, number)) => Some(first.map_or(number, |first| first.min(number))),
             // Held by others, and not yet written here.
-            None => stamp.filter(|_| process.leads.is_none()),
+            None if process.leads.is_some() => None,
+            None if told.is_terminal() => stamp,
+            None => first.or(stamp),
         };
         let held = process.held.as_ref().map(|(_, held)| *held);
         if number.is_some() && number <= held {

@@ -6,7 +6,7 @@
 use crate::protocol::Worker;
 use crate::protocol::calls::Errand;
 use crate::protocol::effects::Effects;
-use crate::protocol::ids::{Member, ReplyToken};
+use crate::protocol::ids::{Leadership, Member, ReplyToken};
 use crate::protocol::leadership::Role;
 use crate::protocol::limits;
 use crate::protocol::message::{Announce, AnnounceAnswer, Code, Leader, Peer, Purpose, Refusal, Request, Response};
@@ -25,7 +25,7 @@ impl Worker {
             Purpose::Won => self.take_win(announce, out),
             Purpose::Flood => self.take_announcement(announce, out),
             Purpose::Met => {
-                self.meet_leader(&announce.leader, false, out);
+                self.on_met(announce, out);
                 false
             }
             Purpose::Settle => self.on_settle(announce, out),
@@ -88,10 +88,16 @@ impl Worker {
 
     /// Whether nothing binds this worker to another leader (section 6, 4): it hears none, took part in that
     /// election, or follows the leadership being replaced.
+    ///
+    /// That one is replaced by its own leader's word only. Who merely lost it names it, too, and others may hear it:
+    /// they have refused and stay, or one cut link would depose the leader of all.
     fn is_free_for(&self, announce: &Announce) -> bool {
         let took_part = announce.election.as_ref().is_some_and(|id| self.elections.memory.took_part(id));
+        let begun_by = announce.election.as_ref().map(|id| &id.initiator);
+        let gives_way = |old: &&Leadership| begun_by == Some(&old.leader) || announce.leader.member.node == old.leader;
+        let replaced = announce.replaces.as_ref().filter(gives_way);
         let following = self.leader_now().map(|leader| &leader.leadership);
-        self.living_leader().is_none() || took_part || (following.is_some() && following == announce.replaces.as_ref())
+        self.living_leader().is_none() || took_part || (following.is_some() && following == replaced)
     }
 
     /// Floods an announcement on: to every neighbour but the one that it came from and the leader itself.

@@ -108,7 +108,11 @@ impl Worker {
         }
         match campaign.found.best.clone() {
             Some(best) => self.choose(&best, out),
-            None => self.end_campaign("nobody can lead", out),
+            None => {
+                self.end_campaign("nobody can lead", out);
+                self.put_off_own_election();
+                self.hand_to_nobody();
+            }
         }
     }
 
@@ -190,6 +194,8 @@ impl Worker {
         match result.ok().as_ref().and_then(leads) {
             Some(leader) => {
                 self.end_campaign("a leader lives", out);
+                // One that is older than what this worker has followed has to move up first, and hears so now.
+                self.put_off_own_election();
                 self.meet_leader(&leader, true, out);
             }
             None => {

@@ -24,11 +24,16 @@ fn stays(first: (&Leadership, u32), second: (&Leadership, u32)) -> bool {
 impl Worker {
     /// This worker heard of a leadership; `direct` if from its leader itself.
     pub(crate) fn meet_leader(&mut self, theirs: &Leader, direct: bool, out: &mut Effects) {
-        if self.is_malformed(theirs) || theirs.member.node == self.me.node {
+        if self.is_malformed(theirs) {
+            return;
+        }
+        if theirs.member.node == self.me.node {
+            // Of this process's predecessor, at most: whoever followed that one comes only to a higher term.
+            self.move_up_above(&theirs.leadership, out);
             return;
         }
         match &self.role {
-            Role::Leading(_) => self.settle_with(theirs, out),
+            Role::Leading(_) => self.settle_with(theirs, false, out),
             Role::Following(following) if following.leader.member.identity() == theirs.member.identity() => {}
             Role::Following(following) => {
                 let own = following.leader.member.clone();
@@ -66,9 +71,30 @@ impl Worker {
         self.call(Peer::from(leader), Request::Announce(announce), limits::ANNOUNCE, Errand::Tell, out);
     }
 
-    /// This leader calls another one.
-    fn settle_with(&mut self, other: &Leader, out: &mut Effects) {
-        let under_way = |open: &crate::protocol::calls::Open| matches!(&open.errand, Errand::Settle(met) if met.member.node == other.member.node);
+    /// Somebody tells of a leadership: a follower of one that it met, or one without a leader of the one that it
+    /// followed last, since it may follow no older one.
+    pub(super) fn on_met(&mut self, announce: &Announce, out: &mut Effects) {
+        let met = &announce.leader;
+        match &self.role {
+            Role::Leading(_) if met.member.node == self.me.node => {
+                // It led in an earlier life, which has ended with its process: there is nobody to call.
+                if met.member.incarnation < self.me.incarnation {
+                    self.move_up_above(&met.leadership, out);
+                }
+            }
+            Role::Leading(leading) => {
+                let stranded = !leading.followers.has_node(&announce.from.node);
+                self.settle_with(met, stranded, out);
+            }
+            Role::Starting { .. } | Role::Seeking(_) | Role::Following(_) => {
+                self.meet_leader(met, false, out);
+            }
+        }
+    }
+
+    /// This leader calls another one; `stranded` if somebody can't follow this one for having followed that one.
+    fn settle_with(&mut self, other: &Leader, stranded: bool, out: &mut Effects) {
+        let under_way = |open: &crate::protocol::calls::Open| matches!(&open.errand, Errand::Settle(met, _) if met.member.node == other.member.node);
         if self.calls.any(under_way) || !self.may_meet(&other.leadership) {
             return;
         }
@@ -81,7 +107,7 @@ impl Worker {
             replaces: None,
             workers: self.reaches(),
         };
-        let errand = Errand::Settle(other.clone());
+        let errand = Errand::Settle(other.clone(), stranded);
         self.call(Peer::from(&other.member), Request::Announce(announce), limits::ANNOUNCE, errand, out);
     }
 
@@ -111,6 +137,7 @@ impl Worker {
     pub(crate) fn on_settled(
         &mut self,
         other: &Leader,
+        stranded: bool,
         result: Result<AnnounceAnswer, CallFailure>,
         out: &mut Effects,
     ) {
@@ -119,7 +146,11 @@ impl Worker {
         let sound =
             |answer: &AnnounceAnswer| !answer.following.as_ref().is_some_and(|leader| self.is_malformed(leader));
         let Some(answer) = result.ok().filter(sound) else {
-            self.move_up_above(&other.leadership, out);
+            // Two that live and can't reach each other would rise above one another for ever, all their followers
+            // with them. Only somebody who is left without a leader otherwise makes it worth a term.
+            if stranded {
+                self.move_up_above(&other.leadership, out);
+            }
             return;
         };
         match answer.following {
@@ -129,7 +160,7 @@ impl Worker {
             }
             Some(third) if third.member.node != self.me.node && third.member.node != other.member.node => {
                 self.move_up_above(&other.leadership, out);
-                self.settle_with(&third, out);
+                self.settle_with(&third, false, out);
             }
             _ => {
                 self.move_up_above(&other.leadership, out);

@@ -158,8 +158,22 @@ fn an_announcement_is_taken_by_those_who_took_part_in_its_election_though_they_h
 fn an_announcement_is_taken_by_those_who_follow_the_leadership_that_it_replaces() {
     let mut n1 = Lone::following(&["n2", "n4"], 2, "n3", 5);
     let replaces = Some(leadership(2, "n3", 0));
-    let announced = Announce { replaces, ..announce(Purpose::Flood, "n2", leader(4, "n5", 0), 3) };
+    let election = Some(election("n3", 1));
+    let announced = Announce { replaces, election, ..announce(Purpose::Flood, "n2", leader(4, "n5", 0), 3) };
     n1.called(Request::Announce(announced)).only("= ").is("= following 4-n5, not joined, jac 0, at 2-n3#0");
+}
+
+#[test]
+fn an_announcement_that_replaces_a_leader_who_did_not_give_way_is_refused_by_those_who_hear_it() {
+    let mut n1 = Lone::following(&["n2", "n4"], 2, "n3", 5);
+    let replaces = Some(leadership(2, "n3", 0));
+    let election = Some(election("n5", 1));
+    let announced = Announce { replaces, election, ..announce(Purpose::Flood, "n2", leader(4, "n5", 0), 3) };
+    n1.called(Request::Announce(announced)).is("
+            reply 2: not taken, follows 2-n3, reaches 0
+            call n3 MET 4-n5 workers 0 within 200ms
+            = following 2-n3, jac 0, at 2-n3#0
+        ");
 }
 
 #[test]

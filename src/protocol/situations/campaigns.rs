@@ -142,6 +142,20 @@ fn an_initiator_follows_the_leader_that_a_refusal_names() {
 }
 
 #[test]
+fn an_initiator_tells_a_living_leader_of_an_older_term_to_move_up_and_waits_for_it() {
+    let mut n1 = Lone::following(&["n2"], 7, "n3", 5);
+    let start_at = n1.worker.role_deadline().expect("it may be silent");
+    n1.pass(start_at.since(n1.now())).skip();
+    n1.answer("n2 ELECT", refused_for(leader(4, "n6", 0), 8)).skip();
+    n1.answer("n6 PING", Response::Ping(status("n6", Some(leader(4, "n6", 0))))).is("
+            call n6 MET 7-n3 workers 0 within 200ms
+            note election-ended term 8
+            = seeking, jac 0, at 7-n3#0
+        ");
+    n1.pass(ms(499)).only("call").is("");
+}
+
+#[test]
 fn an_initiator_goes_on_with_those_that_did_not_refuse_when_the_named_leader_can_not_be_reached() {
     let (mut n1, _) = begun(&["n2", "n3"], 7);
     n1.answer("n2 ELECT", branch("n2", 5, 1, 5)).skip();

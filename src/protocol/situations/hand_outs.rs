@@ -292,17 +292,17 @@ fn a_new_leader_ends_old_attempts_and_gives_tasks_back_to_the_workers_that_had_t
             save 1 [task j/0 of 3 attempt 2 at n2, task j/1 of 3 attempt 2 at n3, task j/2 of 3 attempt 2 at n1] at 5-n1/jac 1#11, term 5, jac 1, past [4-n1#5]
             call n2 RUN j/0 of 3 attempt 2 in 5-n1/jac 1 within 604800000ms
             call n3 RUN j/1 of 3 attempt 2 in 5-n1/jac 1 within 604800000ms
-            down 101 BATCH 5-n1/jac 1#11 [task j/0 of 3 attempt 2 at n2, task j/1 of 3 attempt 2 at n3, task j/2 of 3 attempt 2 at n1] held 5
-            down 102 BATCH 5-n1/jac 1#11 [task j/0 of 3 attempt 2 at n2, task j/1 of 3 attempt 2 at n3, task j/2 of 3 attempt 2 at n1] held 5
-            down 101 HEARTBEAT 5-n1/jac 1 held 5, room 5, admitted 0
-            down 102 HEARTBEAT 5-n1/jac 1 held 5, room 5, admitted 0
+            down 101 BATCH 5-n1/jac 1#11 [task j/0 of 3 attempt 2 at n2, task j/1 of 3 attempt 2 at n3, task j/2 of 3 attempt 2 at n1] held 0
+            down 102 BATCH 5-n1/jac 1#11 [task j/0 of 3 attempt 2 at n2, task j/1 of 3 attempt 2 at n3, task j/2 of 3 attempt 2 at n1] held 0
+            down 101 HEARTBEAT 5-n1/jac 1 held 0, room 5, admitted 0
+            down 102 HEARTBEAT 5-n1/jac 1 held 0, room 5, admitted 0
             compute 1: PrimeSum { start: 68, end: 100 }
             note leadership-active term 5
             note task-handed-out j/0 attempt 2
             note task-handed-out j/1 attempt 2
             note task-handed-out j/2 attempt 2
             moved j
-            = leading 5-n1/jac 1, admitted 0, held 5, jac 1, at 5-n1/jac 1#11
+            = leading 5-n1/jac 1, admitted 0, held 0, jac 1, at 5-n1/jac 1#11
         ");
 }
 

@@ -23,17 +23,26 @@ fn linked_with(name: &str, links: &[&str]) -> Status {
     Status { links: links.iter().map(|link| node(link)).collect(), ..status(name, None) }
 }
 
-/// One that pings its links every 500 ms and looks for two links.
+/// One that knows n2, n3 and n4, pings its links every 500 ms and wants two of them. It never begins an election.
 fn lively(links: &[&str]) -> Lone {
-    let mut n1 = Lone::with(Settings { min_links: 2, ..Settings::default() }, Stored::default(), links);
+    let mut n1 = Lone::linked(&[]);
     n1.worker.members = Members::new(node("n1"));
     for name in ["n2", "n3", "n4"] {
         n1.worker.members.list(DIRECTORY, &member(name));
     }
-    n1.worker.settings.election_timeout_min = NEVER;
-    n1.worker.settings.election_timeout_max = NEVER;
+    n1.worker.settings = Settings { election_timeout_min: NEVER, election_timeout_max: NEVER, ..Settings::default() };
     n1.worker.put_off_own_election();
+    for name in links {
+        n1.worker.overlay.link(n1.now(), &member(name));
+    }
+    n1.worker.overlay.pings_due(n1.now(), ms(500));
     n1
+}
+
+/// Half a second, in which n3 answers its ping.
+fn half_a_second(n1: &mut Lone) {
+    n1.pass(ms(500)).skip();
+    n1.answer("n3 PING", Response::Ping(linked_with("n3", &["n1"]))).skip();
 }
 
 fn links(n1: &Lone) -> String {
@@ -58,16 +67,17 @@ fn a_link_goes_both_ways() {
 
 #[test]
 fn a_worker_tops_up_to_the_links_that_it_wants_one_at_a_time() {
-    let mut n1 = lively(&["n4"]);
-    n1.pass(ms(100)).only("call").is("");
-    n1.pass(ms(300)).only("call").is("");
-    let linked = Response::AddNeighbor { accepted: true, status: linked_with("n3", &["n1"]) };
-    let linked_too = Response::AddNeighbor { accepted: true, status: linked_with("n2", &["n1"]) };
-    if links(&n1) == "n4" {
+    let mut n1 = lively(&[]);
+    n1.pass(ms(100)).only("call").is("call n2 ADD n1 follows nobody within 500ms");
+    n1.pass(ms(100)).only("call").is("call n3 ADD n1 follows nobody within 500ms");
+    n1.pass(ms(200)).only("call").is("");
+    for _ in 0..2 {
         let asked = n1.asked("ADD");
-        n1.answer(&format!("{asked} ADD"), if asked == "n3" { linked } else { linked_too }).only("note").is("");
+        let linked = Response::AddNeighbor { accepted: true, status: linked_with(&asked, &["n1"]) };
+        n1.answer(&format!("{asked} ADD"), linked).only("note").is("note link-up");
     }
-    n1.pass(ms(300)).only("call n3 ADD").is("");
+    n1.pass(ms(200)).only("call n2 ADD").is("");
+    assert_eq!(n1.worker.overlay.nodes().len(), 2);
 }
 
 #[test]
@@ -93,19 +103,19 @@ fn a_link_that_is_refused_or_fails_in_any_way_may_be_asked_for_again() {
 fn three_failed_calls_in_a_row_drop_a_link_and_it_is_replaced() {
     let mut n1 = lively(&["n2", "n3"]);
     for _ in 0..2 {
-        n1.pass(ms(500)).skip();
-        n1.unreachable("n2 PING").only("note").is("note link-down");
+        half_a_second(&mut n1);
+        n1.unreachable("n2 PING").only("note").is("");
     }
-    n1.pass(ms(500)).skip();
-    n1.unreachable("n2 PING").only("note").is("");
-    n1.pass(ms(100)).only("call n4").is("");
+    half_a_second(&mut n1);
+    n1.unreachable("n2 PING").only("note").is("note link-down");
+    n1.pass(ms(100)).only("call n4").is("call n4 ADD n1 follows nobody within 500ms");
 }
 
 #[test]
 fn a_call_that_succeeds_between_two_failures_saves_the_link() {
     let mut n1 = lively(&["n2", "n3"]);
     for turn in 0..6 {
-        n1.pass(ms(500)).skip();
+        half_a_second(&mut n1);
         if turn % 2 == 0 {
             n1.unreachable("n2 PING").only("note").is("");
         } else {
@@ -154,13 +164,15 @@ fn a_member_that_left_loses_its_link_unless_another_directory_lists_it() {
 }
 
 #[test]
-fn lost_members_are_tried_again_once_a_minute_and_found() {
+fn lost_members_are_tried_again_ever_more_seldom_down_to_once_a_minute_and_found() {
     let mut n1 = lively(&["n3", "n4"]);
     n1.worker.members.unlist(DIRECTORY, &member("n2").identity());
+    n1.worker.overlay.pings_due(n1.now() + ms(500), NEVER);
+    n1.worker.stranger_due = n1.now() + NEVER;
     n1.pass(ms(100)).only("call n2").is("call n2 PING n1 follows nobody within 500ms");
     n1.pass(ms(500)).only("call n2").is("");
     let tries = n1.pass(ms(180_000)).only("call n2").0.len();
-    assert_eq!(tries, 3);
+    assert_eq!(tries, 6, "2, 4, 8, 16, 32 and 60 seconds after each other");
     n1.called(Request::Ping(Some(status("n2", None)))).only("note").is("");
     assert!(n1.worker.members.alive(n1.now()).iter().any(|other| other.node == node("n2")));
 }
@@ -182,12 +194,20 @@ fn strangers_are_asked_now_and_then_so_that_two_overlays_find_each_other() {
 #[test]
 fn lost_members_are_kept_up_to_a_bound() {
     let mut members = Members::new(node("n1"));
+    for at in 0..limits::LOST + 100 {
+        members.learn(&member(&format!("x{at}")));
+    }
+    members.lost_due(Time::ZERO, 16);
+    assert_eq!(members.views(Time::ZERO).len(), limits::LOST);
+}
+
+#[test]
+fn members_fill_their_bound_and_no_more() {
+    let mut members = Members::new(node("n1"));
     for at in 0..limits::MEMBERS + 100 {
         members.learn(&member(&format!("x{at}")));
     }
     assert_eq!(members.views(Time::ZERO).len(), limits::MEMBERS);
-    members.lost_due(Time::ZERO, 16);
-    assert_eq!(members.views(Time::ZERO).len(), limits::LOST);
 }
 
 #[test]
@@ -236,7 +256,7 @@ fn a_starting_worker_elects_only_after_all_that_it_asked_have_answered_or_not() 
     n1.give(Input::Started).skip();
     n1.answer("b:1 PING", Response::Ping(status("n2", None))).only("= ").is("= starting, jac 0, at #0");
     n1.unreachable("c:1 PING").only("= ").is("= seeking, jac 0, at #0");
-    n1.pass(limits::START_SPREAD).only("call").is("");
+    n1.pass(limits::START_SPREAD).only("call").is("call n2 ELECT n1-1-1 term 1 budget 200ms within 197500us");
 }
 
 #[test]
@@ -282,8 +302,12 @@ fn a_cold_start_registers_watches_asks_the_members_and_then_elects() {
             watch directory 0 after 0
             = starting, jac 0, at #0
         ");
-    n1.give(snapshot(&["n1", "n2"])).is("");
-    n1.answer("n2 PING", Response::Ping(status("n2", None))).only("= ").is("");
+    n1.give(snapshot(&["n1", "n2"])).is("
+            call n2 PING n1 follows nobody within 500ms
+            note member-joined
+            = starting, jac 0, at #0
+        ");
+    n1.answer("n2 PING", Response::Ping(status("n2", None))).only("= ").is("= seeking, jac 0, at #0");
 }
 
 #[test]
@@ -311,7 +335,7 @@ fn a_directory_that_restarted_empty_is_registered_with_again_at_once() {
     n1.give(directory(Ok(DirectoryAnswer::UnknownLease))).only("directory").is("directory 0 REGISTER n1");
     n1.give(Input::WatchEnded { directory: DIRECTORY }).only("watch").is("");
     n1.give(directory(Ok(DirectoryAnswer::Leased(ms(8_000))))).skip();
-    n1.pass(ms(250)).only("watch").is("");
+    n1.pass(ms(250)).only("watch").is("watch directory 0 after 0");
 }
 
 #[test]

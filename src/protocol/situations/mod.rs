@@ -4,7 +4,9 @@
 
 mod announcements;
 mod asking;
+mod bounds;
 mod campaigns;
+mod electing;
 mod executing;
 mod floods;
 mod following;
@@ -15,6 +17,7 @@ mod settling;
 mod showing;
 mod stopping;
 mod submissions;
+mod working;
 
 use crate::protocol::ids::{Jac, Number, Position, Term};
 use crate::protocol::ledger::{Ledger, Outcome, Past, Record, Stamped};

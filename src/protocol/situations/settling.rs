@@ -127,15 +127,39 @@ fn a_caller_steps_down_for_the_one_that_stays() {
 }
 
 #[test]
-fn a_caller_without_an_answer_moves_above_the_other() {
+fn a_caller_without_an_answer_moves_above_the_other_for_one_who_followed_that_and_has_no_leader() {
     let mut n1 = Lone::leading(&["n2"], 3, &["n2"]);
-    n1.called(met(leader(7, "n5", 0))).skip();
+    n1.called(Request::Announce(announce(Purpose::Met, "n6", leader(7, "n5", 0), 0))).skip();
     n1.fail("n5 SETTLE", CallFailure::TimedOut).is("
             call n2 COORDINATOR 8-n1 workers 2 replaces 3-n1 within 200ms
             down 101 REJOIN 8-n1
             note leadership-moved-up term 8
             = leading 8-n1, admitted 0, held 0, jac 0, at 8-n1#0
         ");
+}
+
+#[test]
+fn a_restarted_leader_moves_above_its_own_former_leadership_without_a_call() {
+    let mut n1 = Lone::leading(&["n2"], 3, &["n2"]);
+    let former = announce(Purpose::Met, "n6", leader(7, "n1", 0), 0);
+    n1.called(Request::Announce(former.clone())).only("= ").is("
+            = leading 3-n1, admitted 0, held 0, jac 0, at 3-n1#0
+        ");
+    n1.worker.me.incarnation = crate::protocol::ids::Incarnation(2);
+    n1.called(Request::Announce(former)).is("
+            reply 3: not taken, follows 8-n1, reaches 2
+            call n2 COORDINATOR 8-n1 workers 2 replaces 3-n1 within 200ms
+            down 101 REJOIN 8-n1
+            note leadership-moved-up term 8
+            = leading 8-n1, admitted 0, held 0, jac 0, at 8-n1#0
+        ");
+}
+
+#[test]
+fn a_caller_without_an_answer_leaves_the_other_in_peace() {
+    let mut n1 = Lone::leading(&["n2"], 3, &["n2"]);
+    n1.called(met(leader(7, "n5", 0))).skip();
+    n1.fail("n5 SETTLE", CallFailure::TimedOut).is("= leading 3-n1, admitted 0, held 0, jac 0, at 3-n1#0");
 }
 
 #[test]
@@ -163,7 +187,7 @@ fn an_answer_in_a_malformed_term_counts_as_none() {
     let mut n1 = Lone::leading(&["n2"], 3, &["n2"]);
     n1.called(met(leader(7, "n5", 0))).skip();
     n1.answer("n5 SETTLE", taken(false, Some(leader(u64::MAX, "n5", 0)), 4)).only("= ").is("
-            = leading 8-n1, admitted 0, held 0, jac 0, at 8-n1#0
+            = leading 3-n1, admitted 0, held 0, jac 0, at 3-n1#0
         ");
 }
 
@@ -175,7 +199,7 @@ fn every_follower_s_word_of_one_leadership_starts_one_call_only() {
     n1.fail("n5 SETTLE", CallFailure::TimedOut).skip();
     n1.called(met(leader(7, "n5", 0))).only("call").is("");
     n1.wait(ms(150));
-    n1.called(met(leader(7, "n5", 0))).only("call").is("call n5 SETTLE 8-n1 workers 2 within 200ms");
+    n1.called(met(leader(7, "n5", 0))).only("call").is("call n5 SETTLE 3-n1 workers 2 within 200ms");
 }
 
 #[test]

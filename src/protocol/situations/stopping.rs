@@ -70,7 +70,14 @@ fn a_leader_waits_until_its_followers_have_all_then_elects_another_and_goes_when
             = leading 3-n1, admitted 1, held 0, jac 1, at 3-n1#4
         ");
     n1.sent(StreamId(101), ack(9)).skip();
-    n1.pass(ms(1)).is("= leading 3-n1, admitted 1, held 4, jac 1, at 3-n1#4");
+    n1.pass(ms(150)).is("
+            abandon a call
+            call n2 ELECT n1-1-1 term 4 budget 200ms replaces 3-n1 within 197500us
+            down 101 HEARTBEAT 3-n1 held 4, room 0, admitted 1
+            note leadership-ended term 3
+            note election-started term 4
+            = electing, jac 1, at 3-n1#4
+        ");
     let found = crate::protocol::message::ElectAnswer {
         best: Some(crate::protocol::ids::Candidate {
             jac: crate::protocol::ids::Jac(4),
@@ -80,8 +87,18 @@ fn a_leader_waits_until_its_followers_have_all_then_elects_another_and_goes_when
         highest_term: crate::protocol::ids::Term(4),
         ..crate::protocol::message::ElectAnswer::default()
     };
-    n1.answer("n2 ELECT", Response::Elect(found)).only("call").is("");
-    n1.answer("n2 WON", taken(true, Some(leader(4, "n2", 4)), 1)).is("");
+    n1.answer("n2 ELECT", Response::Elect(found)).only("call").is("
+            call n2 WON 4-n2/jac 4 workers 2 replaces 3-n1 within 200ms
+        ");
+    n1.answer("n2 WON", taken(true, Some(leader(4, "n2", 4)), 1)).is("
+            open 1 to n2
+            up 1 JOIN n1 follows 4-n2/jac 4 at 3-n1#4, jobs 1
+            down 101 NOT LEADER but 4-n2/jac 4
+            close down 101
+            note election-ended term 4
+            note following term 4
+            = following 4-n2/jac 4, not joined, jac 1, at 3-n1#4
+        ");
     n1.pass(ms(1)).only("call").is("");
 }
 
@@ -105,8 +122,8 @@ fn a_worker_that_stops_takes_nothing_new() {
     n1.give(Input::Stop).skip();
     n1.called(Request::SubmitJob(submission("j"))).only("reply").is("reply 1: Unavailable, later");
     n1.called(run(0)).only("reply").is("reply 2: Unavailable");
-    n1.called(Request::AddNeighbor(status("n4", None))).only("reply").is("");
-    n1.called(Request::Elect(elect("n2", 1, 3))).only("reply").is("");
+    n1.called(Request::AddNeighbor(status("n4", None))).only("reply").is("reply 3: not linked, n1 follows nobody");
+    n1.called(Request::Elect(elect("n2", 1, 3))).only("reply").is("reply 4: best nobody, nodes 1, term 3");
     n1.called(Request::Announce(announce(Purpose::Flood, "n2", leader(3, "n2", 0), 1))).only("call").is("");
 }
 

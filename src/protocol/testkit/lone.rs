@@ -70,7 +70,7 @@ impl Lone {
             lone.worker.overlay.link(Time::ZERO, &member(name));
         }
         let ping = lone.worker.settings.link_ping;
-        lone.worker.overlay.pings_due(Time::ZERO, ping);
+        lone.worker.overlay.pings_due(lone.now, ping);
         lone.give(Input::Started).skip();
         lone.calls.clear();
         lone.worker.put_off_own_election();

@@ -264,6 +264,17 @@ impl Network {
         self.answers.get(&token).map(String::as_str)
     }
 
+    pub(crate) fn is_up(&self, name: &str) -> bool {
+        self.hosts[name].worker.is_some()
+    }
+
+    /// These two meet again: one pings the other, as it would a stranger.
+    pub(crate) fn meet(&mut self, from: &str, to: &str) {
+        let status = self.worker(from).status();
+        self.ask(to, Request::Ping(Some(status)));
+        self.settle();
+    }
+
     /// The leadership that each living host follows, `-` for none.
     pub(crate) fn leaders(&self) -> String {
         let whom = |(name, host): (&String, &Host)| {
@@ -357,7 +368,7 @@ impl Network {
         self.perform(name, out);
     }
 
-    fn perform(&mut self, name: &str, out: Effects) {
+    pub(crate) fn perform(&mut self, name: &str, out: Effects) {
         let notices = render::effects(&Effects { notices: out.notices, ..Effects::default() });
         self.log.extend(notices.into_iter().map(|line| format!("{name}: {line}")));
         for save in out.saves {
