@@ -3,6 +3,8 @@
 //! It does nothing that a person could not do with two terminals: `floodline up` in one, `submit`, `cluster` and
 //! `kill` in the other. Everything that it shows it also checks; it ends with 0 only if all was right.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is what it is for")]
+
 mod cluster;
 mod job;
 mod page;

@@ -60,6 +60,11 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// The same, with what it is about before it.
+    pub(super) fn about(self, what: &str) -> Failure {
+        Failure { lines: self.lines.iter().map(|line| format!("{what}: {line}")).collect(), ..self }
+    }
+
     /// Standard output took no more. That its reader has gone (`floodline jobs | head -1`) is no news to anyone.
     pub(super) fn of_output(error: &io::Error) -> Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {

@@ -82,7 +82,13 @@ pub(crate) async fn run(args: Args, face: &Face) -> Outcome {
         Ok(()) = tokio::signal::ctrl_c() => None,
     };
     bar.clear();
-    outcome.unwrap_or_else(|| Err(interrupted(&id, &follow)))
+    match outcome {
+        Some(Err(failure)) if failure.exit == Exit::Unreachable => {
+            Err(failure.about(&format!("lost sight of job {id}")))
+        }
+        Some(outcome) => outcome,
+        None => Err(interrupted(&id, &follow)),
+    }
 }
 
 fn interrupted(id: &JobId, follow: &Follow) -> Failure {

@@ -90,6 +90,8 @@ impl Follow {
         match &mut self.phase {
             Phase::Submitting(job) => {
                 let view = Arc::new(self.client.attended(line.submit(job)).await?);
+                // The wait may have been that for the cluster to form: who came to it is known now.
+                self.client.learn(&line).await;
                 self.acknowledged = true;
                 self.saw(&view);
                 Ok(Some(News::Acknowledged(view)))

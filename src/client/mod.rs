@@ -17,7 +17,7 @@ mod signs;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::jobs::Payload;
 use crate::protocol::ids::{Address, JobId, JobKey};
@@ -40,6 +40,8 @@ use signs::{Sign, Signs};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a client goes on asking a cluster that is full.
 const FULL: Duration = Duration::from_secs(30);
+/// How long a client waits to hear who is there. It goes on without.
+const LEARN: Duration = Duration::from_millis(500);
 /// Between two rounds in which nobody answered.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -163,6 +165,13 @@ impl Client {
             }
         }
         Err(last)
+    }
+
+    /// Asks who is there. Who gives no answer is found out by its signs.
+    async fn learn(&mut self, line: &Line) {
+        if let Ok(Ok(cluster)) = timeout(LEARN, line.cluster()).await {
+            self.roster.learn(line::living(&cluster));
+        }
     }
 
     /// Waits for a call that may take long, as long as the node shows that it lives.

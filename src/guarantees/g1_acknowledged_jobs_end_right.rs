@@ -108,7 +108,8 @@ fn miscounted(view: &JobView) -> Option<String> {
     if view.completed > view.total {
         return Some(format!("shows {} of {} tasks completed", view.completed, view.total));
     }
-    if view.tasks.is_empty() {
+    // A subscriber of a job that ended without an answer may have seen more of another cut, and keeps that share.
+    if view.tasks.is_empty() || matches!(view.state, JobState::Failed | JobState::Cancelled) {
         return None;
     }
     let done = view.tasks.iter().filter(|task| task.state == TaskState::Completed).count();

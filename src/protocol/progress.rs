@@ -35,15 +35,17 @@ impl Cursor {
 /// The message that follows `after`, if `view` is one.
 ///
 /// Held back while the replica's share of completed tasks is smaller or its state lower than what was seen, and
-/// while nothing moved. A terminal state always goes out. Its (term, number) is never below the cursor's.
+/// while nothing moved. A terminal state always goes out. Neither (term, number) nor share is below the cursor's: of
+/// a job that ended with a cut that was less far, the share last seen stays.
 #[must_use]
 pub fn next_message(view: Arc<JobView>, after: Option<&Cursor>) -> Option<Arc<JobView>> {
     let Some(after) = after else { return Some(view) };
     let own = Cursor::of(&view);
+    let share = u64::from(own.completed) * u64::from(after.total);
+    let seen = u64::from(after.completed) * u64::from(own.total);
+    let less = share < seen || (own.total == 0 && after.total > 0);
     if !own.state.is_terminal() {
-        let share = u64::from(own.completed) * u64::from(after.total);
-        let seen = u64::from(after.completed) * u64::from(own.total);
-        let behind = own.state < after.state || share < seen || (own.total == 0 && after.total > 0);
+        let behind = own.state < after.state || less;
         let moved = (own.term, own.number) > (after.term, after.number) || own.state > after.state || share > seen;
         if behind || !moved {
             return None;
@@ -52,12 +54,16 @@ pub fn next_message(view: Arc<JobView>, after: Option<&Cursor>) -> Option<Arc<Jo
         // A higher outcome was shown elsewhere; this replica will learn of it.
         return None;
     }
-    if (own.term, own.number) >= (after.term, after.number) {
+    let older = (own.term, own.number) < (after.term, after.number);
+    if !older && !less {
         return Some(view);
     }
     let mut raised = JobView::clone(&view);
-    if let Some(stamp) = &mut raised.stamp {
+    if let Some(stamp) = raised.stamp.as_mut().filter(|_| older) {
         (stamp.term, stamp.number) = (after.term, after.number);
+    }
+    if less {
+        (raised.completed, raised.total) = (after.completed, after.total);
     }
     Some(Arc::new(raised))
 }

@@ -1,11 +1,14 @@
 //! Commands that speak to a cluster.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::messages::{followed, keys};
 use crate::nodes::{Cluster, jacs, signal};
-use crate::program::Program;
+use crate::program::{Program, run};
 
 /// Long enough to be broken in its middle, and it never ends by itself within a test.
 const ENDLESS: [&str; 4] = ["submit", "primesum", "1", "9000000000000"];
@@ -94,7 +97,7 @@ fn an_unknown_job_ends_with_4() {
 
 #[test]
 fn the_cluster_is_shown_with_its_leader_and_a_ready_node_is_healthy() {
-    let cluster = Cluster::start(3);
+    let cluster = Cluster::start(3).formed();
     let job = cluster.json(&["submit", "max", "1"]);
     let leader = followed(&job)["leader"].clone();
     let shown = cluster.shown_once(|shown| jacs(shown) == 1 && shown["nodes"].as_array().map(Vec::len) == Some(3));
@@ -117,28 +120,31 @@ fn the_cluster_is_shown_with_its_leader_and_a_ready_node_is_healthy() {
     cluster.end();
 }
 
+fn tells_of_a_whole_job(heard: &[Value]) -> bool {
+    let of = |kind: &'static str| heard.iter().filter(move |event| event["kind"] == kind).map(|event| &event["job_id"]);
+    of("job-admitted").any(|admitted| of("job-ended").any(|ended| ended == admitted))
+}
+
 #[test]
 fn events_tell_of_a_job_from_its_admission_to_its_end() {
     let cluster = Cluster::start(2);
     let events = cluster.begin(&["events", "--all", "--output", "json"], "");
-    // What comes before somebody listens is not told: submits until the listener has heard of one.
-    let mut heard: Vec<Value> = Vec::new();
-    for round in 0..10 {
-        let id = format!("told-{round}");
-        assert_eq!(cluster.run(&["submit", "max", "1", "2", "--job-id", &id]).code, Some(0));
-        loop {
+    // What comes before somebody listens is not told: jobs follow each other until one is told whole.
+    let is_enough = &AtomicBool::new(false);
+    let addresses = cluster.addresses();
+    let heard = thread::scope(|scope| {
+        scope.spawn(move || {
+            let submit = ["submit", "max", "1", "2", "--node", &addresses];
+            let rounds = (0..200).take_while(|_| !is_enough.load(Ordering::Relaxed));
+            rounds.for_each(|_| assert_eq!(run(&submit).code, Some(0)));
+        });
+        let mut heard: Vec<Value> = Vec::new();
+        while !tells_of_a_whole_job(&heard) {
             heard.push(events.json());
-            let last = heard.last().expect("just pushed");
-            if last["kind"] == "job-ended" {
-                break;
-            }
         }
-        let is_of = |event: &&Value, kind: &str| event["kind"] == kind && event["job_id"] == id.as_str();
-        if heard.iter().any(|event| is_of(&event, "job-ended")) {
-            assert!(heard.iter().any(|event| is_of(&event, "job-admitted")), "{heard:?}");
-            break;
-        }
-    }
+        is_enough.store(true, Ordering::Relaxed);
+        heard
+    });
     let keys = ["at", "attempt", "job_id", "kind", "node", "seq", "task", "term", "text", "trace_id"];
     for event in &heard {
         let mut found: Vec<&str> = event.as_object().expect("an object").keys().map(String::as_str).collect();
@@ -180,14 +186,14 @@ fn followed_past(cluster: &Cluster, met: Signal) {
 
 #[test]
 fn a_follower_goes_on_with_another_node_when_the_asked_one_is_killed() {
-    let cluster = Cluster::start(3);
+    let cluster = Cluster::start(3).formed();
     followed_past(&cluster, Signal::KILL);
     cluster.end();
 }
 
 #[test]
 fn a_follower_goes_on_with_another_node_when_the_asked_one_falls_silent() {
-    let cluster = Cluster::start(3);
+    let cluster = Cluster::start(3).formed();
     followed_past(&cluster, Signal::STOP);
     signal(cluster.first().2, Signal::CONT);
     cluster.end();

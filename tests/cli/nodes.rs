@@ -1,5 +1,6 @@
 //! A cluster of `floodline up`, for one test.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -7,20 +8,37 @@ use serde_json::Value;
 
 use crate::program::{Ended, PATIENCE, Program, json};
 
+/// One cluster at a time: a machine with few cores would hold more, but no timeout of theirs.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// The cluster; it ends with the test.
 pub(crate) struct Cluster {
     up: Program,
     nodes: Vec<Value>,
+    /// Last, so that the next cluster starts when this one has ended.
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Cluster {
     /// Starts it. Its first line is there once every node runs; whoever submits waits for the election itself.
     pub(crate) fn start(workers: u32) -> Cluster {
+        // Another test's failure is no reason to fail.
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let up = Program::start(&["up", "--output", "json", "--workers", &workers.to_string()], "");
         let first = up.json();
         let nodes = first["nodes"].as_array().expect("nodes").clone();
         assert_eq!(nodes.len(), workers as usize + 1, "a directory and the workers: {nodes:?}");
-        Cluster { up, nodes }
+        Cluster { up, nodes, _turn: turn }
+    }
+
+    /// Waits until all workers live under one leader. Before that a job may be held by a single one.
+    pub(crate) fn formed(self) -> Cluster {
+        let workers = self.workers().count();
+        self.shown_once(|shown| {
+            let nodes = shown["nodes"].as_array().map_or(&[][..], Vec::as_slice);
+            !shown["leader"].is_null() && nodes.iter().filter(|node| node["alive"] == true).count() == workers
+        });
+        self
     }
 
     fn workers(&self) -> impl Iterator<Item = &Value> {

@@ -7,7 +7,7 @@ use crate::nodes::{Cluster, jacs};
 
 #[test]
 fn twelve_jobs_one_after_another_take_three_terms_and_their_jacs_sum_to_twelve() {
-    let cluster = Cluster::start(5);
+    let cluster = Cluster::start(5).formed();
     let mut terms: BTreeMap<(u64, String), Vec<u64>> = BTreeMap::new();
     for number in 1..=12_u64 {
         let messages = cluster.json(&["submit", "max", &number.to_string(), "-1"]);

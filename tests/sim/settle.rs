@@ -55,6 +55,9 @@ impl World {
             if !process.worker.is_ready() {
                 return Some(format!("{} is not ready", process.member.node));
             }
+            if !self.running().any(|(_, leader)| leader.identity() == leadership.identity()) {
+                return Some(format!("{} follows {leadership}, which is gone", process.member.node));
+            }
             leaderships.insert(leadership);
             if leaderships.len() > 1 {
                 return Some(format!("two leaderships are followed: {leaderships:?}"));

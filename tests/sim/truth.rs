@@ -206,9 +206,8 @@ impl World {
                 }
                 self.check_held(at, key, view);
                 self.shown(at, view, by_client);
-                if by_client {
-                    self.promise(key, JobState::Running);
-                }
+                // To a worker that passes it on as well: it is as good as told.
+                self.promise(key, JobState::Running);
             }
             (Question::Submit(..), Response::Submitted(Submitted::NoRoom)) if by_client => {
                 self.break_("submit (section 7)", "a client was told NoRoom".to_owned());
@@ -243,12 +242,10 @@ impl World {
     pub fn shown(&mut self, at: usize, view: &std::sync::Arc<JobView>, to_client: bool) {
         if view.state.is_terminal() {
             self.check_held(at, &view.key, view);
+            self.promise(&view.key, view.state);
         }
         let by = self.hosts[at].process.as_ref().map(|process| process.identity());
         if let Some(by) = by.filter(|_| to_client) {
-            if view.state.is_terminal() {
-                self.promise(&view.key, view.state);
-            }
             self.see(Seen::Relayed { by, view: view.clone() });
         }
     }

@@ -1,10 +1,10 @@
 //! Announcements at one worker (section 6, 4 and 5): the winner is told, the COORDINATOR flood is handled once.
 
 use crate::protocol::ids::Term;
-use crate::protocol::limits;
 use crate::protocol::message::{Announce, Down, Elect, Leader, Purpose, Request};
-use crate::protocol::testkit::lone::stored;
-use crate::protocol::testkit::{Lone, announce, elect, election, leader, leadership, ms, quiet};
+use crate::protocol::testkit::lone::{heartbeat, stored};
+use crate::protocol::testkit::{Lone, announce, elect, election, leader, leadership, member, ms, quiet};
+use crate::protocol::{Input, limits};
 
 fn flood(from: &str, of: Leader) -> Request {
     Request::Announce(announce(Purpose::Flood, from, of, 3))
@@ -68,7 +68,7 @@ fn a_winner_that_hears_a_leader_and_took_no_part_declines() {
 #[test]
 fn a_winner_that_stops_declines() {
     let mut n1 = Lone::linked(&["n2"]);
-    n1.give(crate::protocol::Input::Stop).skip();
+    n1.give(Input::Stop).skip();
     n1.called(won(leader(3, "n1", 0))).only("reply").is("reply 1: not taken, follows nobody, reaches 0");
 }
 
@@ -98,7 +98,7 @@ fn an_announcement_that_comes_again_is_handled_once() {
 #[test]
 fn of_two_announcements_of_one_term_the_better_candidate_is_kept_when_it_comes_second() {
     let mut n1 = Lone::linked(&["n2", "n3"]);
-    n1.called(Request::Elect(Elect { from: super::super::testkit::member("n2"), ..elect("n2", 1, 3) })).skip();
+    n1.called(Request::Elect(Elect { from: member("n2"), ..elect("n2", 1, 3) })).skip();
     n1.called(flood("n2", leader(3, "n5", 4))).skip();
     let better =
         Announce { election: Some(election("n2", 1)), ..announce(Purpose::Flood, "n3", leader(3, "n6", 2), 3) };
@@ -140,7 +140,7 @@ fn an_announcement_is_taken_by_those_who_took_part_in_its_election_though_they_h
     n1.wait(ms(301));
     n1.called(Request::Elect(elect("n2", 1, 3))).skip();
     n1.answer("n4 ELECT", super::nothing_found()).skip();
-    n1.frame(Down::Heartbeat(crate::protocol::testkit::lone::heartbeat(2, "n3", 0, 5))).skip();
+    n1.frame(Down::Heartbeat(heartbeat(2, "n3", 0, 5))).skip();
     let announced =
         Announce { election: Some(election("n2", 1)), ..announce(Purpose::Flood, "n2", leader(3, "n2", 0), 3) };
     n1.called(Request::Announce(announced)).is("

@@ -1,11 +1,11 @@
 //! What callers ask of any worker (sections 7 and 9): one job, all jobs, the cluster, an end to a job.
 
-use crate::protocol::ids::{Digest, JobKey, StreamId};
+use crate::protocol::ids::{Digest, JobKey, Number, ReplyToken, StreamId};
 use crate::protocol::input::Input;
 use crate::protocol::limits;
 use crate::protocol::message::{CallFailure, Code, JobQuery, ListJobs, Purpose, Refusal, Request, Response};
 use crate::protocol::testkit::lone::ack;
-use crate::protocol::testkit::{Lone, announce, job, leader, query, submission};
+use crate::protocol::testkit::{Lone, announce, job, leader, ms, query, submission};
 
 const FIRST: StreamId = StreamId(101);
 
@@ -100,7 +100,7 @@ fn a_leadership_that_ends_answers_its_cancellers() {
     n1.called(Request::SubmitJob(submission("j"))).skip();
     n1.saved().skip();
     n1.called(cancel("j")).skip();
-    n1.wait(crate::protocol::testkit::ms(600));
+    n1.wait(ms(600));
     n1.give(Input::TimerFired).only("reply").is("reply 3: Unavailable, later");
 }
 
@@ -110,7 +110,7 @@ fn cancellers_fill_their_bound_and_no_more() {
     n1.called(Request::SubmitJob(submission("j"))).skip();
     n1.called(cancel("j")).skip();
     for token in 1_000..999 + limits::CALLERS as u64 {
-        n1.worker.queue.wait_for(crate::protocol::ids::ReplyToken(token), job("j"), crate::protocol::ids::Number(99));
+        n1.worker.queue.wait_for(ReplyToken(token), job("j"), Number(99));
     }
     n1.called(cancel("j")).only("reply").is("reply 4: ResourceExhausted");
 }

@@ -1,10 +1,12 @@
 //! The initiator of an election (section 6, 1 to 4): when it begins, what it makes of what came back.
 
 use crate::protocol::ids::{Candidate, Incarnation, Jac, Member, Term};
+use crate::protocol::leadership::Role;
 use crate::protocol::limits;
-use crate::protocol::message::{CallFailure, Edge, ElectAnswer, Leader, Request, Response};
+use crate::protocol::members::Members;
+use crate::protocol::message::{CallFailure, Edge, ElectAnswer, Leader, Purpose, Request, Response, Status};
 use crate::protocol::testkit::lone::{Outcome, stored, taken};
-use crate::protocol::testkit::{Lone, elect, leader, member, ms, node, quiet, status};
+use crate::protocol::testkit::{Lone, announce, elect, leader, member, ms, node, quiet, status, submission};
 
 fn branch(best: &str, jac: u64, nodes: u32, term: u64) -> Response {
     Response::Elect(found(best, jac, nodes, term))
@@ -46,7 +48,7 @@ fn a_worker_without_a_leader_begins_an_election_in_a_term_above_all_that_it_know
 #[test]
 fn alone_it_leads_at_once() {
     let mut n1 = Lone::with(quiet(), stored(3, 4), &[]);
-    n1.worker.members = crate::protocol::members::Members::new(node("n1"));
+    n1.worker.members = Members::new(node("n1"));
     let start_at = n1.worker.role_deadline().expect("it seeks");
     n1.pass(start_at.since(n1.now())).is("
             note election-started term 5
@@ -272,7 +274,7 @@ fn a_follower_of_a_silent_leader_whom_an_election_has_reached_does_not_begin_ano
 #[test]
 fn an_election_that_reaches_a_starting_worker_puts_its_own_off() {
     let mut n1 = Lone::linked(&["n2"]);
-    n1.worker.role = crate::protocol::leadership::Role::Starting { until: n1.now() + ms(10) };
+    n1.worker.role = Role::Starting { until: n1.now() + ms(10) };
     n1.worker.overlay.link(n1.now(), &member("n2"));
     n1.called(Request::Elect(elect("n2", 1, 3))).only("reply").is("
             reply 1: best n1/jac 0, nodes 1, term 3
@@ -284,10 +286,9 @@ fn an_election_that_reaches_a_starting_worker_puts_its_own_off() {
 fn a_winner_told_twice_leads_on_and_counts_on() {
     let (mut n1, _) = begun(&["n2", "n3"], 0);
     // Another initiator in the same term is faster and tells this worker that it has won.
-    let announce =
-        crate::protocol::testkit::announce(crate::protocol::message::Purpose::Won, "n2", leader(5, "n1", 0), 1);
+    let announce = announce(Purpose::Won, "n2", leader(5, "n1", 0), 1);
     n1.called(Request::Announce(announce)).skip();
-    n1.called(Request::SubmitJob(crate::protocol::testkit::submission("j"))).only("= ").is("
+    n1.called(Request::SubmitJob(submission("j"))).only("= ").is("
             = leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#3
         ");
     n1.answer("n2 ELECT", branch("n2", 5, 1, 5)).skip();
@@ -300,8 +301,7 @@ fn a_leader_that_is_another_process_than_its_leadership_says_is_malformed() {
     let other = Member { incarnation: Incarnation(9), ..member("n6") };
     n1.answer("n2 ELECT", refused_for(leader(3, "n6", 0), 5)).skip();
     let liar = Leader { member: other, ..leader(3, "n6", 0) };
-    let told =
-        Response::Ping(crate::protocol::message::Status { member: liar.member.clone(), ..status("n6", Some(liar)) });
+    let told = Response::Ping(Status { member: liar.member.clone(), ..status("n6", Some(liar)) });
     n1.answer("n6 PING", told).only("= ").is("
             = seeking, jac 7, at #0
         ");

@@ -1,9 +1,10 @@
 //! Elections of a few workers (section 6): who leads in the end, however the flood was hurt on its way.
 
-use crate::protocol::ids::Jac;
+use crate::protocol::Effects;
+use crate::protocol::ids::{Jac, Term};
 use crate::protocol::leadership::Role;
 use crate::protocol::testkit::network::Fate;
-use crate::protocol::testkit::{Network, ms};
+use crate::protocol::testkit::{Network, leadership, ms};
 
 const FIVE: [&str; 5] = ["n1", "n2", "n3", "n4", "n5"];
 /// A ring with one chord.
@@ -224,7 +225,7 @@ fn a_worker_that_can_not_reach_the_leader_of_all_others_leads_alone_and_disturbs
 fn a_worker_that_followed_a_newer_leader_which_is_gone_makes_the_older_one_move_above_it() {
     let mut net = Network::new(&["n1", "n2", "n3", "n4"], &["n1-n2", "n3-n4"]);
     net.elect("n1");
-    net.worker_mut("n4").elections.highest = crate::protocol::ids::Term(8);
+    net.worker_mut("n4").elections.highest = Term(8);
     net.elect("n4");
     assert_eq!(net.leaders(), "n1: 1-n1, n2: 1-n1, n3: 9-n3, n4: 9-n3");
     net.cut("n3", "n1");
@@ -247,8 +248,8 @@ fn a_stale_announcement_storm_does_not_follow_when_a_leader_moves_up_while_its_s
     net.elect("n3");
     net.pass(ms(10));
     net.rule(|text| if text.contains(" down ") { Fate::Hold } else { Fate::Deliver });
-    let other = crate::protocol::testkit::leadership(9, "n7", 0);
-    let mut out = crate::protocol::Effects::default();
+    let other = leadership(9, "n7", 0);
+    let mut out = Effects::default();
     net.worker_mut("n1").move_up_above(&other, &mut out);
     let calls = out.calls.len();
     net.perform("n1", out);

@@ -1,13 +1,16 @@
 //! A follower on its leader's stream (sections 6 and 8): what it takes over, acknowledges and ignores, and how it
 //! notices that its leader is gone.
 
+use std::collections::BTreeSet;
+
 use crate::protocol::ids::{Incarnation, Member, Number};
 use crate::protocol::input::Input;
+use crate::protocol::leadership::Role;
 use crate::protocol::ledger::{Past, Stamped};
 use crate::protocol::limits;
-use crate::protocol::message::{Batch, CallFailure, Down, Leader, Response};
+use crate::protocol::message::{Batch, CallFailure, Down, Leader, Purpose, Request, Response};
 use crate::protocol::testkit::lone::heartbeat;
-use crate::protocol::testkit::{Lone, job, leader, leadership, ms, status, submission};
+use crate::protocol::testkit::{Lone, announce, elect, job, leader, leadership, ms, status, submission};
 
 /// Two records of a job that `3-n3` admits, at #1 and #2.
 fn admitted() -> Vec<Stamped> {
@@ -60,10 +63,8 @@ fn an_older_leadership_s_frames_are_ignored_but_acknowledged() {
         ");
     n1.frame(Down::Heartbeat(heartbeat(2, "n3", 0, 9))).skip();
     let room = match &n1.worker.role {
-        crate::protocol::leadership::Role::Following(following) => following.room,
-        crate::protocol::leadership::Role::Starting { .. }
-        | crate::protocol::leadership::Role::Seeking(_)
-        | crate::protocol::leadership::Role::Leading(_) => panic!("it follows"),
+        Role::Following(following) => following.room,
+        Role::Starting { .. } | Role::Seeking(_) | Role::Leading(_) => panic!("it follows"),
     };
     assert_eq!(room, 5);
 }
@@ -71,9 +72,9 @@ fn an_older_leadership_s_frames_are_ignored_but_acknowledged() {
 #[test]
 fn changes_to_what_it_has_not_joined_are_ignored() {
     let mut n1 = Lone::linked(&["n2"]);
-    let flood = crate::protocol::message::Purpose::Flood;
-    let announced = crate::protocol::testkit::announce(flood, "n3", leader(3, "n3", 0), 3);
-    n1.called(crate::protocol::message::Request::Announce(announced)).skip();
+    let flood = Purpose::Flood;
+    let announced = announce(flood, "n3", leader(3, "n3", 0), 3);
+    n1.called(Request::Announce(announced)).skip();
     n1.frame(batch(3, admitted(), 2, 0)).is("
             up 1 ACK -
             = following 3-n3, not joined, jac 0, at #0
@@ -170,7 +171,7 @@ fn a_broken_stream_and_a_ping_without_an_answer_end_a_leadership_within_70_ms() 
 
 #[test]
 fn the_pause_before_an_election_is_spread_over_20_ms_and_differs_between_workers() {
-    let mut pauses = std::collections::BTreeSet::new();
+    let mut pauses = BTreeSet::new();
     let mut n1 = Lone::following(&["n2"], 3, "n3", 5);
     for term in 4..60 {
         n1.give(Input::LeaderEnded { stream: n1.up }).skip();
@@ -188,8 +189,8 @@ fn an_election_that_reaches_it_meanwhile_suppresses_its_own() {
     let mut n1 = Lone::following(&["n2"], 3, "n3", 5);
     n1.give(Input::LeaderEnded { stream: n1.up }).skip();
     n1.unreachable("n3 PING").skip();
-    let reached = crate::protocol::testkit::elect("n2", 1, 4);
-    n1.called(crate::protocol::message::Request::Elect(reached)).only("reply").is("
+    let reached = elect("n2", 1, 4);
+    n1.called(Request::Elect(reached)).only("reply").is("
             reply 2: best n1/jac 0, nodes 1, term 4
         ");
     n1.pass(ms(499)).only("call").is("");
@@ -280,6 +281,6 @@ fn a_word_to_rejoin_from_another_process_or_downwards_is_ignored() {
 #[test]
 fn a_call_that_times_out_at_its_leader_does_not_end_the_leadership() {
     let mut n1 = Lone::following(&["n2"], 3, "n3", 5);
-    n1.called(crate::protocol::message::Request::SubmitJob(submission("j"))).skip();
+    n1.called(Request::SubmitJob(submission("j"))).skip();
     n1.fail("n3 SUBMIT", CallFailure::TimedOut).only("= ").is("= following 3-n3, jac 0, at 3-n3#0, 1 queued");
 }

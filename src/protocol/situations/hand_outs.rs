@@ -1,11 +1,14 @@
 //! A leader's hand-outs (section 7): who gets what, what comes of failures and losses, taking over, second copies.
 
-use crate::protocol::ids::{Position, StreamId, Term};
+use crate::jobs::Value;
+use crate::protocol::ids::{AttemptName, ComputeId, Number, Position, StreamId, Term};
 use crate::protocol::input::Input;
-use crate::protocol::message::{CallFailure, Code, Purpose, Refusal, Request, Response, TaskAnswer, TaskFailure, Up};
+use crate::protocol::message::{
+    CallFailure, Code, Purpose, Refusal, Request, Response, Status, TaskAnswer, TaskFailure, Up,
+};
 use crate::protocol::testkit::lone::{ack, join};
-use crate::protocol::testkit::{Lone, announce, leader, member, ms, quiet, submission, task};
-use crate::protocol::{Settings, Stored};
+use crate::protocol::testkit::{Lone, announce, leader, member, ms, query, quiet, status, submission, task};
+use crate::protocol::{Effects, Settings, Stored};
 
 const FIRST: StreamId = StreamId(101);
 
@@ -42,10 +45,7 @@ fn a_worker_with_more_places_gets_more() {
     let mut big = member("n3");
     big.concurrency = 3;
     let stream = n1.opened();
-    let status = crate::protocol::message::Status {
-        member: big,
-        ..crate::protocol::testkit::status("n3", Some(leader(5, "n1", 0)))
-    };
+    let status = Status { member: big, ..status("n3", Some(leader(5, "n1", 0))) };
     n1.sent(stream, Up::Join { status, position: Position::default(), jobs: 0 }).skip();
     n1.called(Request::SubmitJob(submission("j"))).only("call").is("
             call n2 RUN j/0 of 8 attempt 1 in 5-n1 within 604800000ms
@@ -216,7 +216,7 @@ fn the_second_copy_that_loses_is_stopped_without_a_word_of_fences() {
             moved j
             = leading 5-n1, admitted 1, held 4, jac 1, at 5-n1#8
         ");
-    n1.give(Input::Computed { compute: crate::protocol::ids::ComputeId(2), value: None, took: ms(1) }).is("
+    n1.give(Input::Computed { compute: ComputeId(2), value: None, took: ms(1) }).is("
             = leading 5-n1, admitted 1, held 4, jac 1, at 5-n1#8
         ");
 }
@@ -242,9 +242,9 @@ fn a_copy_that_fails_leaves_the_other_to_go_on() {
 fn a_completion_of_an_attempt_that_is_not_out_any_more_is_refused_and_counted() {
     let mut n1 = slicing(1, &["n2"]);
     submit(&mut n1, "j");
-    let name = crate::protocol::ids::AttemptName { number: 7, term: Term(5), leader: member("n1").node };
-    let mut out = crate::protocol::Effects::default();
-    let answer = TaskAnswer { result: Ok(crate::jobs::Value(1)), took: ms(1) };
+    let name = AttemptName { number: 7, term: Term(5), leader: member("n1").node };
+    let mut out = Effects::default();
+    let answer = TaskAnswer { result: Ok(Value(1)), took: ms(1) };
     n1.worker.end_attempt(&task("j", 1, 0), &name, answer, &mut out);
     assert_eq!(crate::protocol::testkit::render::effects(&out), ["note fenced j/0 attempt 7"]);
     assert!(n1.worker.ledger.task(&task("j", 1, 0)).is_some_and(|record| record.completion.is_none()));
@@ -268,8 +268,7 @@ fn taking_over() -> Lone {
     let settings = Settings { max_tasks: 3, ..quiet() };
     let mut before = Lone::leading_with(settings.clone(), &[], 4, &["n2", "n3"]);
     submit(&mut before, "j");
-    let (records, position) =
-        (before.worker.ledger.changed_since(crate::protocol::ids::Number(0)), before.worker.ledger.position().clone());
+    let (records, position) = (before.worker.ledger.changed_since(Number(0)), before.worker.ledger.position().clone());
     let mut n1 = Lone::with(settings, Stored { records, position, term: Term(4), ..Stored::default() }, &[]);
     n1.called(Request::Announce(announce(Purpose::Won, "n9", leader(5, "n1", 1), 3))).skip();
     n1
@@ -277,7 +276,7 @@ fn taking_over() -> Lone {
 
 /// What an empty worker that follows it says first.
 fn follows_it(name: &str) -> Up {
-    let status = crate::protocol::testkit::status(name, Some(leader(5, "n1", 1)));
+    let status = status(name, Some(leader(5, "n1", 1)));
     Up::Join { status, position: Position::default(), jobs: 0 }
 }
 
@@ -316,7 +315,7 @@ fn a_new_leader_hands_tasks_of_workers_that_did_not_come_to_others() {
 fn a_job_that_ended_is_worked_on_no_more_by_anyone() {
     let mut n1 = slicing(3, &["n2"]);
     submit(&mut n1, "j");
-    n1.called(Request::CancelJob(crate::protocol::testkit::query("j"))).is("
+    n1.called(Request::CancelJob(query("j"))).is("
             save 2 [job j Cancelled] at 5-n1#5, term 5, jac 1
             abandon a call
             call n2 STOP j/0 of 3 attempt 1 within 500ms

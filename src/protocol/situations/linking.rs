@@ -3,7 +3,6 @@
 use crate::protocol::ids::{Address, Identity, Incarnation, Member, NodeId};
 use crate::protocol::input::Input;
 use crate::protocol::leases::Leases;
-use crate::protocol::limits;
 use crate::protocol::members::Members;
 use crate::protocol::message::{
     CallFailure, DirectoryAnswer, DirectoryId, MembershipEvent, Request, Response, Revision, Status,
@@ -11,7 +10,7 @@ use crate::protocol::message::{
 use crate::protocol::neighbours::StaticPeer;
 use crate::protocol::testkit::{Lone, NEVER, leader, member, ms, node, quiet, status};
 use crate::protocol::time::Time;
-use crate::protocol::{Settings, Stored};
+use crate::protocol::{Settings, Stored, limits};
 
 const DIRECTORY: DirectoryId = DirectoryId(0);
 

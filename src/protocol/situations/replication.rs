@@ -1,14 +1,17 @@
 //! A leader and its followers' streams (sections 1 and 8): joining by position, what is sent when, what is held.
 
-use crate::protocol::ids::{Number, Position, StreamId};
+use crate::protocol::ids::{Jac, Number, Position, StreamId, Term};
 use crate::protocol::input::Input;
-use crate::protocol::ledger::{Past, Stamped};
-use crate::protocol::message::{Down, Request, Up};
+use crate::protocol::ledger::{Ledger, Past, Stamped};
+use crate::protocol::limits::BATCHES_IN_FLIGHT;
+use crate::protocol::message::{Down, Purpose, Request, Up};
 use crate::protocol::testkit::lone::{ack, join, join_at};
-use crate::protocol::testkit::{Lone, job, leadership, ms, quiet, submission, sum_to_100, task};
+use crate::protocol::testkit::{
+    Lone, announce, job, leader, leadership, ms, node, quiet, submission, sum_to_100, task,
+};
 use crate::protocol::time::Wall;
 use crate::protocol::view::Admission;
-use crate::protocol::{Settings, Stored};
+use crate::protocol::{Effects, Settings, Stored};
 
 const FIRST: StreamId = StreamId(101);
 const SECOND: StreamId = StreamId(102);
@@ -19,14 +22,13 @@ fn submit(n1: &mut Lone, id: &str) {
 
 /// The records of a ledger in which `leader` admitted these jobs in `term`, and where it stands then.
 fn led(term: u64, leader: &str, ids: &[&str]) -> (Vec<Stamped>, Position) {
-    let owner = crate::protocol::testkit::node(leader);
-    let mut ledger =
-        crate::protocol::ledger::Ledger::restore(owner.clone(), Vec::new(), Position::default(), Past::default());
+    let owner = node(leader);
+    let mut ledger = Ledger::restore(owner.clone(), Vec::new(), Position::default(), Past::default());
     ledger.enter(leadership(term, leader, 0));
     for (at, id) in ids.iter().enumerate() {
         let place = u32::try_from(at + 1).expect("a few");
-        let term = crate::protocol::ids::Term(term);
-        let jac = crate::protocol::ids::Jac(u64::from(place));
+        let term = Term(term);
+        let jac = Jac(u64::from(place));
         let admission = Admission { term, leader: owner.clone(), place, jac, slices: 4 };
         ledger.admit(&job(id), sum_to_100(), admission, Wall(1));
     }
@@ -36,14 +38,9 @@ fn led(term: u64, leader: &str, ids: &[&str]) -> (Vec<Stamped>, Position) {
 /// A leader in term 5 that has followed n8 in term 4 up to #2, with the job `old`.
 fn with_a_past() -> Lone {
     let (records, position) = led(4, "n8", &["old"]);
-    let stored = Stored { records, position, term: crate::protocol::ids::Term(4), ..Stored::default() };
+    let stored = Stored { records, position, term: Term(4), ..Stored::default() };
     let mut n1 = Lone::with(Settings { max_tasks: 1, ..quiet() }, stored, &["n2"]);
-    let won = crate::protocol::testkit::announce(
-        crate::protocol::message::Purpose::Won,
-        "n2",
-        crate::protocol::testkit::leader(5, "n1", 0),
-        1,
-    );
+    let won = announce(Purpose::Won, "n2", leader(5, "n1", 0), 1);
     n1.called(Request::Announce(won)).skip();
     n1
 }
@@ -349,7 +346,7 @@ fn batches_on_their_way_to_a_follower_that_reads_nothing_are_bounded() {
         submit(&mut n1, &format!("j{at}"));
         batches += n1.saved().only("down 101 BATCH").0.len();
     }
-    assert_eq!(batches, crate::protocol::limits::BATCHES_IN_FLIGHT);
+    assert_eq!(batches, BATCHES_IN_FLIGHT);
     let caught_up = n1.sent(FIRST, ack(0)).only("down 101 BATCH").0;
     assert_eq!(caught_up.len(), 1, "what has gathered goes out as one: {caught_up:?}");
 }
@@ -358,7 +355,7 @@ fn batches_on_their_way_to_a_follower_that_reads_nothing_are_bounded() {
 fn followers_fill_their_bound_and_no_more() {
     let mut n1 = Lone::leading(&["n2"], 5, &["n2"]);
     for stream in 1_000..1_000 + 5_000 {
-        n1.worker.on_follower_opened(StreamId(stream), &mut crate::protocol::Effects::default());
+        n1.worker.on_follower_opened(StreamId(stream), &mut Effects::default());
     }
     n1.give(Input::FollowerOpened { stream: StreamId(9_000) }).only("down").is("down 9000 NOT LEADER but 5-n1");
     n1.give(Input::FollowerSent { stream: StreamId(9_000), frame: ack(1) }).only("down").is("");

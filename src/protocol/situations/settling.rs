@@ -1,6 +1,6 @@
 //! Leaderships that meet, at one of their workers (section 6, 3 and 5).
 
-use crate::protocol::ids::{Number, Position, Term};
+use crate::protocol::ids::{Incarnation, Number, Position, StreamId, Term};
 use crate::protocol::limits;
 use crate::protocol::message::{CallFailure, Down, Leader, Purpose, Request};
 use crate::protocol::testkit::lone::{ack, join_at, taken};
@@ -145,7 +145,7 @@ fn a_restarted_leader_moves_above_its_own_former_leadership_without_a_call() {
     n1.called(Request::Announce(former.clone())).only("= ").is("
             = leading 3-n1, admitted 0, held 0, jac 0, at 3-n1#0
         ");
-    n1.worker.me.incarnation = crate::protocol::ids::Incarnation(2);
+    n1.worker.me.incarnation = Incarnation(2);
     n1.called(Request::Announce(former)).is("
             reply 3: not taken, follows 8-n1, reaches 2
             call n2 COORDINATOR 8-n1 workers 2 replaces 3-n1 within 200ms
@@ -244,7 +244,7 @@ fn a_leader_that_moves_up_keeps_its_count_and_its_followers_rejoin_on_their_stre
             down 101 REJOIN 8-n1
             down 102 REJOIN 8-n1
         ");
-    let stream = crate::protocol::ids::StreamId(101);
+    let stream = StreamId(101);
     let stood = Position { leadership: Some(leadership(3, "n1", 0)), number: Number(0) };
     n1.sent(stream, join_at("n2", 8, "n1", stood)).is("
             down 101 BATCH joins 8-n1#5 [job j, payload j, task j/0 of 12 attempt 1 at n2, task j/1 of 12 attempt 1 at n3, task j/2 of 12 attempt 1 at n1] held 0

@@ -1,13 +1,13 @@
 //! SIGTERM (section 2): what a worker hands over, hands back and says before it ends.
 
-use crate::protocol::ids::StreamId;
+use crate::protocol::ids::{Candidate, Jac, StreamId, Term};
 use crate::protocol::input::Input;
 use crate::protocol::leases::Leases;
 use crate::protocol::members::Members;
-use crate::protocol::message::{DirectoryAnswer, DirectoryId, ExecuteTask, Purpose, Request, Response};
+use crate::protocol::message::{DirectoryAnswer, DirectoryId, ElectAnswer, ExecuteTask, Purpose, Request, Response};
 use crate::protocol::testkit::lone::{ack, taken};
 use crate::protocol::testkit::{
-    Lone, announce, elect, leader, leadership, ms, node, status, submission, sum_to_100, task,
+    Lone, announce, elect, leader, leadership, member, ms, node, status, submission, sum_to_100, task,
 };
 
 fn run(slice: u32) -> Request {
@@ -78,14 +78,11 @@ fn a_leader_waits_until_its_followers_have_all_then_elects_another_and_goes_when
             note election-started term 4
             = electing, jac 1, at 3-n1#4
         ");
-    let found = crate::protocol::message::ElectAnswer {
-        best: Some(crate::protocol::ids::Candidate {
-            jac: crate::protocol::ids::Jac(4),
-            member: crate::protocol::testkit::member("n2"),
-        }),
+    let found = ElectAnswer {
+        best: Some(Candidate { jac: Jac(4), member: member("n2") }),
         nodes: 1,
-        highest_term: crate::protocol::ids::Term(4),
-        ..crate::protocol::message::ElectAnswer::default()
+        highest_term: Term(4),
+        ..ElectAnswer::default()
     };
     n1.answer("n2 ELECT", Response::Elect(found)).only("call").is("
             call n2 WON 4-n2/jac 4 workers 2 replaces 3-n1 within 200ms

@@ -1,13 +1,15 @@
 //! Submissions (section 7): at the worker that took them, and at the leader that admits them.
 
 use crate::jobs::Payload;
-use crate::protocol::ids::{Digest, JobKey, ReplyToken, StreamId};
+use crate::protocol::ids::{Digest, JobKey, Number, ReplyToken, StreamId};
 use crate::protocol::input::Input;
-use crate::protocol::limits;
-use crate::protocol::message::{CallFailure, Code, Down, Purpose, Refusal, Request, Response, SubmitJob, Submitted};
+use crate::protocol::members::Members;
+use crate::protocol::message::{
+    Batch, CallFailure, Code, Down, Purpose, Refusal, Request, Response, SubmitJob, Submitted,
+};
 use crate::protocol::testkit::lone::{ack, heartbeat};
-use crate::protocol::testkit::{Lone, announce, job, leader, ms, query, quiet, submission};
-use crate::protocol::{Settings, Stored};
+use crate::protocol::testkit::{Lone, announce, job, leader, leadership, ms, node, query, quiet, submission};
+use crate::protocol::{Effects, Settings, Stored, limits};
 
 fn submit(id: &str) -> Request {
     Request::SubmitJob(submission(id))
@@ -236,9 +238,9 @@ fn a_submission_that_came_back_for_want_of_room_is_cancelled_here() {
 fn a_job_that_this_replica_knows_is_not_sent_in_a_circle_while_the_leader_is_not_active() {
     let mut n1 = Lone::following(&["n2"], 3, "n3", 5);
     let (records, number) = super::admitted_by(3, "n3", "a");
-    let leadership = crate::protocol::testkit::leadership(3, "n3", 0);
-    let held = crate::protocol::ids::Number(0);
-    n1.frame(Down::Batch(crate::protocol::message::Batch { leadership, records, number, past: None, held })).skip();
+    let leadership = leadership(3, "n3", 0);
+    let held = Number(0);
+    n1.frame(Down::Batch(Batch { leadership, records, number, past: None, held })).skip();
     n1.called(submit("a")).only("call").is("call n3 SUBMIT a passed on within 5000ms");
     n1.answer("n3 SUBMIT a", NO_ROOM).only("call").is("");
     n1.pass(ms(20)).only("call").is("call n3 SUBMIT a passed on within 5000ms");
@@ -249,7 +251,7 @@ fn repeats_of_one_submission_fill_a_bound_however_long_it_takes_to_be_held() {
     let mut n1 = Lone::leading(&["n2"], 5, &["n2"]);
     n1.called(submit("a")).skip();
     for token in 1_000..999 + limits::CALLERS as u64 {
-        n1.worker.on_submit(ReplyToken(token), submission("a"), &mut crate::protocol::Effects::default());
+        n1.worker.on_submit(ReplyToken(token), submission("a"), &mut Effects::default());
     }
     n1.called(submit("a")).only("reply").is("reply 3: ResourceExhausted, later");
 }
@@ -278,7 +280,7 @@ fn a_leader_whose_jobs_are_done_and_held_steps_down_and_begins_the_next_election
 fn a_lone_leader_rotates_within_a_moment() {
     let settings = Settings { max_jobs_per_term: 1, max_tasks: 1, ..quiet() };
     let mut n1 = Lone::leading_with(settings, &[], 5, &[]);
-    n1.worker.members = crate::protocol::members::Members::new(crate::protocol::testkit::node("n1"));
+    n1.worker.members = Members::new(node("n1"));
     for id in ["a", "b"] {
         n1.called(submit(id)).skip();
     }

@@ -1,6 +1,8 @@
 //! Jobs on a few workers (sections 7 and 8): what is acknowledged is finished, whoever dies meanwhile.
 
-use crate::protocol::ids::{Jac, Number};
+use std::collections::BTreeMap;
+
+use crate::protocol::ids::{Jac, Number, Term};
 use crate::protocol::testkit::network::Fate;
 use crate::protocol::testkit::{Network, job, ms, task};
 
@@ -71,7 +73,7 @@ fn submissions_of_one_instant_from_everywhere_fill_each_term_exactly_and_none_is
     let tokens: Vec<_> = (0..14).map(|at| net.submit(THREE[at % 3], &format!("j{at}"))).collect();
     assert!(net.until(ms(5_000), |net| tokens.iter().all(|token| net.answered(*token).is_some())));
     assert!(tokens.iter().all(|token| net.answered(*token).is_some_and(|text| text.starts_with("held"))));
-    let mut places = std::collections::BTreeMap::new();
+    let mut places = BTreeMap::new();
     for at in 0..14 {
         let view = net.worker("n1").ledger.view(&job(&format!("j{at}"))).expect("it is there");
         assert_eq!(view.admissions.len(), 1);
@@ -201,7 +203,7 @@ fn the_side_that_reaches_more_stays_and_counts_on_its_admissions() {
     net.pass(ms(2_000));
     let one = net.one_leader().expect("they agree");
     assert_eq!(one.leader.as_str(), "n1");
-    assert!(one.term > crate::protocol::ids::Term(2), "above both: {}", one.term);
+    assert!(one.term > Term(2), "above both: {}", one.term);
     assert_eq!(net.worker("n1").cluster().admitted, 1);
 }
 

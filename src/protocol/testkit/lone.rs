@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::jobs::Value;
-use crate::protocol::effects::{Call, ComputeEffect, Effects, StreamEffect};
+use crate::protocol::effects::{Call, Effects, StreamEffect};
 use crate::protocol::ids::{CallId, ComputeId, Jac, Number, Position, ReplyToken, SaveId, StreamId, Term};
 use crate::protocol::input::Input;
 use crate::protocol::leadership::Role;

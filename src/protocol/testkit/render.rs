@@ -10,8 +10,8 @@ use crate::protocol::ids::{Candidate, JobKey, Leadership, Number, Position, Task
 use crate::protocol::leadership::Role;
 use crate::protocol::ledger::{Record, Stamped};
 use crate::protocol::message::{
-    Announce, AnnounceAnswer, CallFailure, DirectoryRequest, Down, Elect, ElectAnswer, Heartbeat, JobQuery, Leader,
-    Purpose, Refusal, Request, Response, Status, Submitted, TaskAnswer, Up,
+    Announce, AnnounceAnswer, DirectoryRequest, Down, Elect, ElectAnswer, Heartbeat, JobQuery, Leader, Purpose,
+    Refusal, Request, Response, Status, Submitted, TaskAnswer, Up,
 };
 use crate::protocol::notice::Notice;
 use crate::protocol::view::JobView;
@@ -188,15 +188,6 @@ pub(crate) fn answer(result: &Result<Response, Refusal>) -> String {
 fn refused(refusal: &Refusal) -> String {
     let later = if refusal.retry_after.is_some() { ", later" } else { "" };
     format!("{:?}{later}", refusal.code)
-}
-
-/// Why a call failed.
-pub(crate) fn failure(failure: &CallFailure) -> String {
-    match failure {
-        CallFailure::Refused(refusal) => refused(refusal),
-        CallFailure::Unreachable(_) => "unreachable".to_owned(),
-        CallFailure::TimedOut => "timed out".to_owned(),
-    }
 }
 
 fn response(response: &Response) -> String {
