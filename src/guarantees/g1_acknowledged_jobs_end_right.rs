@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_right_answer_for_an_acknowledged_job_is_fine() {
-        let story = vec![submitted("j", 7), acknowledged("j"), shown("a", done("j", 7)), last(vec![("a", vec![done("j", 7)])])];
+        let story =
+            vec![submitted("j", 7), acknowledged("j"), shown("a", done("j", 7)), last(vec![("a", vec![done("j", 7)])])];
         assert_eq!(broken(&story), Vec::<&str>::new());
     }
 

@@ -68,16 +68,19 @@ impl G3 {
     }
 }
 
+fn leads(sight: &Sight, leadership: &Leadership) -> bool {
+    sight.process == leadership.identity()
+}
+
 fn judge_end(sights: &[Sight], verdict: &mut Verdict) {
     let followed: BTreeSet<Option<&Leadership>> = sights.iter().map(|sight| sight.following.as_ref()).collect();
     let name = |followed: Option<&Leadership>| followed.map_or_else(|| "none".to_owned(), Leadership::to_string);
     match followed.first() {
-        Some(Some(leadership)) if followed.len() == 1 => {
-            if !sights.iter().any(|sight| sight.process == leadership.identity()) {
-                verdict.breach("G3", format!("all follow {leadership}, which is not among them"));
-            }
-        }
         None => {}
+        Some(Some(leadership)) if followed.len() == 1 && sights.iter().any(|sight| leads(sight, leadership)) => {}
+        Some(Some(leadership)) if followed.len() == 1 => {
+            verdict.breach("G3", format!("all follow {leadership}, which is not among them"));
+        }
         Some(_) => {
             let each = sights.iter().map(|sight| format!("{}: {}", sight.process, name(sight.following.as_ref())));
             verdict.breach("G3", format!("no single leader in the end: {}", each.collect::<Vec<_>>().join(", ")));

@@ -87,7 +87,10 @@ impl G4 {
         let here = level((&admission.place, &admission.jac));
         if below.is_some_and(|below| below > here) || above.is_some_and(|above| here > above) {
             let (term, place, jac) = (admission.term, admission.place, admission.jac);
-            verdict.breach("G4", format!("({term}, {owner}): place {place} has JAC {jac}, out of step with its neighbours"));
+            verdict.breach(
+                "G4",
+                format!("({term}, {owner}): place {place} has JAC {jac}, out of step with its neighbours"),
+            );
         }
     }
 }
@@ -106,7 +109,12 @@ mod tests {
     #[test]
     fn one_jac_for_two_admissions_is_broken_unless_the_disk_was_lost_between() {
         assert_eq!(broken(&[admitted("j", 1, "a", 1, 4), admitted("k", 2, "a", 1, 4)]), ["G4"]);
-        let story = [admitted("j", 1, "a", 1, 4), started("a", 2, false), admitted("k", 2, "a", 1, 4), admitted("j", 1, "a", 1, 4)];
+        let story = [
+            admitted("j", 1, "a", 1, 4),
+            started("a", 2, false),
+            admitted("k", 2, "a", 1, 4),
+            admitted("j", 1, "a", 1, 4),
+        ];
         assert_eq!(broken(&story), Vec::<&str>::new());
     }
 

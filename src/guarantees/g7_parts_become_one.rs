@@ -76,7 +76,8 @@ mod tests {
 
     #[test]
     fn a_job_of_one_part_that_a_worker_does_not_show_is_broken() {
-        let story = |of_b| vec![submitted("j", 7), acknowledged("j"), last(vec![("a", vec![done("j", 7)]), ("b", of_b)])];
+        let story =
+            |of_b| vec![submitted("j", 7), acknowledged("j"), last(vec![("a", vec![done("j", 7)]), ("b", of_b)])];
         assert_eq!(broken(&story(vec![done("j", 7)])), Vec::<&str>::new());
         assert_eq!(broken(&story(vec![])), ["G7"]);
     }

@@ -3,6 +3,8 @@
 //! Each guarantee is one file and one type that takes the observations one by one, so that a simulator can stop at
 //! the very step that broke it. Never asks a node for anything: what was not observed is not judged.
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::wildcard_enum_match_arm)]
+
 mod g1_acknowledged_jobs_end_right;
 mod g2_one_answer;
 mod g3_nothing_older;

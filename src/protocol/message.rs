@@ -327,6 +327,7 @@ pub struct TaskFailure {
 
 /// A follower's frames on its Replicate stream.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "few are under way at once, and each is moved, not copied")]
 pub enum Up {
     /// The first frame, and again after [`Down::Rejoin`]: where this replica stands.
     Join {

@@ -18,10 +18,21 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Who called.
 #[derive(Clone, Copy, Debug)]
 pub enum Caller {
-    Worker { host: usize, life: Life, call: CallId },
-    Client { errand: usize, serial: u64, errand_call: ErrandCall },
+    Worker {
+        host: usize,
+        life: Life,
+        call: CallId,
+    },
+    Client {
+        errand: usize,
+        serial: u64,
+        errand_call: ErrandCall,
+    },
     /// Sends what should be refused, or at least not believed.
-    Vandal { what: &'static str, refused: bool },
+    Vandal {
+        what: &'static str,
+        refused: bool,
+    },
 }
 
 /// A call on its way or waiting.
@@ -208,7 +219,9 @@ impl World {
         expected: bool,
         result: &Result<Response, CallFailure>,
     ) {
-        let Some(process) = to.and_then(|to| self.hosts[to].process.as_ref()).map(|process| process.identity()) else { return };
+        let Some(process) = to.and_then(|to| self.hosts[to].process.as_ref()).map(|process| process.identity()) else {
+            return;
+        };
         if !expected {
             return;
         }
@@ -258,9 +271,7 @@ fn question(request: &Request) -> Question {
         Request::Announce(announce) if announce.purpose == Purpose::Settle => Question::Settle,
         Request::SubmitJob(submit) => Question::Submit(submit.key.clone(), false),
         Request::CancelJob(_) => Question::Cancel,
-        Request::ExecuteTask(execute) => {
-            Question::Execute { task: execute.task.clone(), fenced: false, again: false }
-        }
+        Request::ExecuteTask(execute) => Question::Execute { task: execute.task.clone(), fenced: false, again: false },
         Request::Announce(_)
         | Request::AddNeighbor(_)
         | Request::RemoveNeighbor(_)

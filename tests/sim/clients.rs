@@ -75,7 +75,8 @@ impl World {
     pub fn plan_errands(&mut self) {
         let many = self.plan.errands;
         for at in 0..many {
-            let payload = if self.dice.below(25) == 0 { work::poisoned(&mut self.dice) } else { work::any(&mut self.dice) };
+            let payload =
+                if self.dice.below(25) == 0 { work::poisoned(&mut self.dice) } else { work::any(&mut self.dice) };
             let id = format!("job-{at}");
             self.plan_errand(&id, payload.clone(), false);
             match self.dice.below(12) {
@@ -193,7 +194,9 @@ impl World {
 
     fn call(&mut self, at: usize, errand_call: ErrandCall, request: Request) {
         let (host, serial) = (self.any_host(), self.errands[at].serial);
-        self.tell(|world| format!("client {at} {errand_call:?} {} at {}", world.errands[at].key.id, world.hosts[host].node));
+        self.tell(|world| {
+            format!("client {at} {errand_call:?} {} at {}", world.errands[at].key.id, world.hosts[host].node)
+        });
         let within = Duration::from_secs(3);
         let flight = self.send(Caller::Client { errand: at, serial, errand_call }, Some(host), request, within);
         if errand_call == ErrandCall::Submit {

@@ -2,8 +2,27 @@
 
 /// `Term(3)` becomes `3`.
 const WRAPPERS: &[&str] = &[
-    "NodeId", "JobId", "Address", "Term", "Jac", "Number", "Incarnation", "CallId", "ReplyToken", "StreamId", "SaveId",
-    "ComputeId", "Value", "Some", "Time", "Wall", "DirectoryId", "Ok", "Call", "Stream", "Reply",
+    "NodeId",
+    "JobId",
+    "Address",
+    "Term",
+    "Jac",
+    "Number",
+    "Incarnation",
+    "CallId",
+    "ReplyToken",
+    "StreamId",
+    "SaveId",
+    "ComputeId",
+    "Value",
+    "Some",
+    "Time",
+    "Wall",
+    "DirectoryId",
+    "Ok",
+    "Call",
+    "Stream",
+    "Reply",
 ];
 /// Structs that are known by some of their fields.
 const SHORT: &[(&str, &[&str])] = &[
@@ -62,7 +81,8 @@ fn shorten(text: &str) -> String {
             } else {
                 out.push_str(&shorten(inner));
             }
-        } else if let (Some((_, wanted)), true) = (SHORT.iter().find(|(name, _)| *name == word), rest.starts_with(" {")) {
+        } else if let (Some((_, wanted)), true) = (SHORT.iter().find(|(name, _)| *name == word), rest.starts_with(" {"))
+        {
             let inner = inside(&rest[1..]);
             rest = &rest[inner.len() + 3..];
             let values: Vec<String> = wanted.iter().filter_map(|name| field(inner, name)).map(shorten).collect();

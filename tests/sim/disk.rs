@@ -97,7 +97,11 @@ impl Disk {
     /// What is here and not there, and the other way round.
     pub fn difference(&self, other: &Disk) -> [Vec<Stamped>; 2] {
         let beyond = |one: &Disk, other: &Disk| {
-            one.records.iter().filter(|(name, stamped)| other.records.get(*name) != Some(*stamped)).map(|(_, s)| s.clone()).collect()
+            one.records
+                .iter()
+                .filter(|(name, stamped)| other.records.get(*name) != Some(*stamped))
+                .map(|(_, s)| s.clone())
+                .collect()
         };
         [beyond(self, other), beyond(other, self)]
     }

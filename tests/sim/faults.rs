@@ -252,7 +252,10 @@ impl World {
 
     pub fn overdue(&mut self, at: usize, life: Life) {
         if self.process(at, life).is_some() {
-            let text = format!("{} has not ended {:?} after it was asked to", self.hosts[at].node, self.plan.settings.stop_grace);
+            let text = format!(
+                "{} has not ended {:?} after it was asked to",
+                self.hosts[at].node, self.plan.settings.stop_grace
+            );
             self.break_("SIGTERM (section 2)", text);
         }
     }
@@ -263,7 +266,8 @@ impl World {
         self.tell(|_| "quiet".to_owned());
         self.see(Seen::Quiet);
         self.dooms.clear();
-        self.net.weather = Weather { latency: self.net.weather.latency.min(Duration::from_millis(2)), ..Weather::fair() };
+        self.net.weather =
+            Weather { latency: self.net.weather.latency.min(Duration::from_millis(2)), ..Weather::fair() };
         if let Some(id) = self.split.as_ref().map(|split| split.id) {
             self.heal(id);
         }

@@ -54,9 +54,16 @@ fn every_seed_keeps_the_guarantees_and_all_together_reach_every_mark() {
     println!("{seeds} seeds, {} steps in {took:.1} s", report.steps);
     println!("{}", report.marks.table(seeds));
     for (seed, failure) in &report.failures {
-        println!("seed {seed}: {failure}\n  replay: FLOODLINE_SEED={seed} cargo test --test sim every_seed -- --nocapture");
+        println!(
+            "seed {seed}: {failure}\n  replay: FLOODLINE_SEED={seed} cargo test --test sim every_seed -- --nocapture"
+        );
     }
-    assert!(report.failures.is_empty(), "{} of {seeds} seeds failed, the first: {:?}", report.failures.len(), report.failures[0]);
+    assert!(
+        report.failures.is_empty(),
+        "{} of {seeds} seeds failed, the first: {:?}",
+        report.failures.len(),
+        report.failures[0]
+    );
     if seeds >= ENOUGH_FOR_ALL_MARKS {
         assert!(report.marks.missed().is_empty(), "never reached: {:?}", report.marks.missed());
     }

@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
+use floodline::guarantees::history::{End, Seen};
 use floodline::jobs::Payload;
 use floodline::protocol::Input;
 use floodline::protocol::effects::{Call, ComputeEffect, Effects, Ending, Save, StreamEffect};
 use floodline::protocol::ids::{CallId, ComputeId, JobKey, ReplyToken};
-use floodline::protocol::notice::Notice;
 use floodline::protocol::message::{DirectoryId, DirectoryRequest, Refusal, Response, Revision};
+use floodline::protocol::notice::Notice;
 use floodline::protocol::time::Time;
 use floodline::protocol::view::JobState;
-use floodline::guarantees::history::{End, Seen};
 
 use crate::calls::Caller;
 use crate::compact::compact;
@@ -196,9 +196,10 @@ impl World {
         }
         let tried = self.plan.settings.stop_grace / 4;
         let in_vain = process.stopped_at.is_some_and(|at| self.now.since(at) >= tried);
-        if !self.plan.disks && (in_vain || process.worker.cluster().leadership.is_none()) {
+        if !self.plan.disks && (in_vain || self.was_hurt || process.worker.cluster().leadership.is_none()) {
             let last = |(job, promised): (&JobKey, &JobState)| !self.survives_without(at, job, *promised);
-            let gone: Vec<JobKey> = self.truth.promised.iter().filter(|entry| last(*entry)).map(|(job, _)| job.clone()).collect();
+            let gone: Vec<JobKey> =
+                self.truth.promised.iter().filter(|entry| last(*entry)).map(|(job, _)| job.clone()).collect();
             for job in gone {
                 self.truth.promised.remove(&job);
                 self.gone(&job);

@@ -56,7 +56,11 @@ pub enum Question {
     Submit(JobKey, bool),
     Cancel,
     /// With whether its leadership was older than one followed, and whether this task had been asked for before.
-    Execute { task: TaskKey, fenced: bool, again: bool },
+    Execute {
+        task: TaskKey,
+        fenced: bool,
+        again: bool,
+    },
     Other,
 }
 

@@ -121,7 +121,8 @@ impl World {
             let events = directory.watch(watcher.after);
             watcher.after = directory.revision();
             for event in events {
-                watcher.clear = (watcher.clear + Duration::from_micros(1)).max(self.now + self.net.delay(&mut self.dice));
+                watcher.clear =
+                    (watcher.clear + Duration::from_micros(1)).max(self.now + self.net.delay(&mut self.dice));
                 if self.net.passes(place, watcher.host) {
                     let input = Input::Membership { directory: directory_id(at), event };
                     self.queue.add(watcher.clear, Happening::Input(watcher.host, watcher.life, input));

@@ -24,10 +24,8 @@ const LOOKS: u32 = 8;
 impl World {
     /// An observer looks at every worker now and then.
     pub fn look(&mut self) {
-        let sights: Vec<_> = self
-            .running()
-            .filter_map(|(at, process)| Some((at, process.worker.cluster().leadership?)))
-            .collect();
+        let sights: Vec<_> =
+            self.running().filter_map(|(at, process)| Some((at, process.worker.cluster().leadership?))).collect();
         for (at, leadership) in sights {
             self.follows(at, &leadership);
         }
@@ -65,7 +63,10 @@ impl World {
         }
         if let Some(open) = self.errands.iter().position(|errand| errand.stage != Stage::Over || errand.cancel_open) {
             let errand = &self.errands[open];
-            return Some(format!("client {open} of {} is not done: {:?}, {:?}", errand.key.id, errand.stage, errand.cursor));
+            return Some(format!(
+                "client {open} of {} is not done: {:?}, {:?}",
+                errand.key.id, errand.stage, errand.cursor
+            ));
         }
         let mut processes = self.running().map(|(_, process)| process);
         let first = processes.next()?;
@@ -73,7 +74,8 @@ impl World {
             return Some(format!("{} has not ended", job.key.id));
         }
         let differs = processes.find(|other| {
-            other.disk.content_hash() != first.disk.content_hash() || other.disk.jobs().count() != first.disk.jobs().count()
+            other.disk.content_hash() != first.disk.content_hash()
+                || other.disk.jobs().count() != first.disk.jobs().count()
         });
         if let Some(other) = differs {
             return Some(format!("the replicas of {} and {} differ", first.member.node, other.member.node));
@@ -113,7 +115,8 @@ impl World {
                     Record::Task(key, task) if key.job == job.key => task.completion.as_ref(),
                     Record::Task(..) | Record::Job(_) | Record::Payload(..) => None,
                 });
-                let leaderships: BTreeSet<_> = by.map(|done| (done.attempt.term, done.attempt.leader.clone())).collect();
+                let leaderships: BTreeSet<_> =
+                    by.map(|done| (done.attempt.term, done.attempt.leader.clone())).collect();
                 if leaderships.len() > 1 {
                     marks.push(Mark::TakeoverKeptWork);
                 }

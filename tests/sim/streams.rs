@@ -56,7 +56,9 @@ pub enum PipeEvent {
     Opens,
     Frame(Frame),
     /// A side notices that the connection is dead.
-    Breaks { at_leader: bool },
+    Breaks {
+        at_leader: bool,
+    },
 }
 
 impl World {
@@ -104,7 +106,8 @@ impl World {
         let delay = self.net.delay(&mut self.dice) * 2;
         let leader_host = self.host_at(&to.address).unwrap_or(at);
         let (clear, stalled) = (self.now + delay, VecDeque::new());
-        self.pipes.insert(pipe, Pipe { follower, leader: None, leader_host, clear_up: clear, clear_down: clear, stalled });
+        self.pipes
+            .insert(pipe, Pipe { follower, leader: None, leader_host, clear_up: clear, clear_down: clear, stalled });
         if self.net.connects(at, leader_host) && self.hosts[leader_host].process.is_some() {
             self.after(delay, Happening::Pipe(pipe, PipeEvent::Opens));
         } else {
@@ -213,7 +216,8 @@ impl World {
 
     /// The process at one end died: the other end learns it soon, or only when its own patience ends.
     pub fn end_died(&mut self, id: u64, at_leader: bool) {
-        let (soon, late) = (self.net.delay(&mut self.dice), self.dice.span(Duration::from_secs(1), Duration::from_secs(8)));
+        let (soon, late) =
+            (self.net.delay(&mut self.dice), self.dice.span(Duration::from_secs(1), Duration::from_secs(8)));
         let told = self.dice.below(10) < 7;
         let Some(pipe) = self.pipes.get_mut(&id) else { return };
         match (at_leader, &mut pipe.leader) {

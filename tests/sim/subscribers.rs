@@ -33,7 +33,9 @@ impl World {
         let host = self.any_host();
         self.errands[at].serial += 1;
         let serial = self.errands[at].serial;
-        self.tell(|world| format!("client {at} subscribes at {} after {:?}", world.hosts[host].node, world.errands[at].cursor));
+        self.tell(|world| {
+            format!("client {at} subscribes at {} after {:?}", world.hosts[host].node, world.errands[at].cursor)
+        });
         let delay = self.net.delay(&mut self.dice);
         self.after(delay, Happening::Errand(at, Step::Arrives { serial, host }));
     }
@@ -116,7 +118,12 @@ impl World {
             node: self.hosts[host].node.clone(),
             incarnation: self.hosts[host].last,
         });
-        self.tell(|_| format!("client {at} is told {} {:?} {}/{} {:?}", view.key.id, view.state, view.completed, view.total, view.stamp));
+        self.tell(|_| {
+            format!(
+                "client {at} is told {} {:?} {}/{} {:?}",
+                view.key.id, view.state, view.completed, view.total, view.stamp
+            )
+        });
         self.see(Seen::Told { subscriber: at as u64, by, view: view.clone() });
         if view.state.is_terminal() {
             self.errands[at].stage = Stage::Over;

@@ -179,7 +179,10 @@ impl World {
             Request::ExecuteTask(execute) => {
                 if leads.as_ref() != Some(&execute.leadership) {
                     let node = self.hosts[at].node.clone();
-                    self.break_("fence (section 7)", format!("{node} hands out under {}, leads {leads:?}", execute.leadership));
+                    self.break_(
+                        "fence (section 7)",
+                        format!("{node} hands out under {}, leads {leads:?}", execute.leadership),
+                    );
                 }
             }
             Request::Ping(Some(status)) | Request::AddNeighbor(status) => self.jac_told(at, status.jac),
@@ -187,7 +190,13 @@ impl World {
         }
     }
 
-    pub fn check_reply(&mut self, at: usize, what: &Question, caller: Option<Caller>, answer: &Result<Response, Refusal>) {
+    pub fn check_reply(
+        &mut self,
+        at: usize,
+        what: &Question,
+        caller: Option<Caller>,
+        answer: &Result<Response, Refusal>,
+    ) {
         let by_client = matches!(caller, Some(Caller::Client { .. }));
         let Ok(answer) = answer else { return };
         match (what, answer) {
@@ -214,7 +223,8 @@ impl World {
             }
             (Question::Cancel, Response::Job(view)) => {
                 if by_client && !view.state.is_terminal() {
-                    let text = format!("{} told {} as {:?} to who cancelled it", self.hosts[at].node, view.key.id, view.state);
+                    let text =
+                        format!("{} told {} as {:?} to who cancelled it", self.hosts[at].node, view.key.id, view.state);
                     self.break_("cancel (section 7)", text);
                 }
                 if view.state == JobState::Cancelled {
@@ -292,7 +302,8 @@ impl World {
             return;
         }
         let (node, leads) = (&process.member.node, process.leads.is_some());
-        let text = format!("{node} (leads: {leads}) told {} as {told:?}: its number is {number:?}, held {held:?}", key.id);
+        let text =
+            format!("{node} (leads: {leads}) told {} as {told:?}: its number is {number:?}, held {held:?}", key.id);
         self.break_("held (section 1)", text);
     }
 
@@ -306,7 +317,8 @@ impl World {
             for admission in job.admissions.iter().filter(|admission| own(admission.term, &admission.leader)) {
                 self.see(Seen::Admitted { job: job.key.clone(), admission: admission.clone() });
                 if save.jac < admission.jac {
-                    let text = format!("{node} admits {} with JAC {} and writes {}", job.key.id, admission.jac, save.jac);
+                    let text =
+                        format!("{node} admits {} with JAC {} and writes {}", job.key.id, admission.jac, save.jac);
                     self.break_("G4 same write", text);
                 }
             }
@@ -341,12 +353,15 @@ impl World {
         let (number, hash) = (disk.position().number, disk.content_hash());
         let first = *self.truth.contents.entry((leadership.clone(), number)).or_insert(hash);
         if first != hash {
-            let same = |other: &&crate::process::Process| other.disk.position() == disk.position() && other.disk.content_hash() != hash;
+            let same = |other: &&crate::process::Process| {
+                other.disk.position() == disk.position() && other.disk.content_hash() != hash
+            };
             let differences = self.running().map(|(_, other)| other).find(same).map(|other| {
                 format!("{} has {}", other.member.node, crate::compact::compact(&other.disk.difference(disk)))
             });
             let node = &process.member.node;
-            let text = format!("{node}'s content at {leadership} {number} is not that of the first there: {differences:?}");
+            let text =
+                format!("{node}'s content at {leadership} {number} is not that of the first there: {differences:?}");
             self.break_("position (section 1)", text);
         }
     }
@@ -366,7 +381,10 @@ impl World {
                 let journalled = process.disk.position().number;
                 if number.is_some_and(|number| number > journalled) {
                     let node = process.member.node.clone();
-                    self.break_("acknowledged (section 3)", format!("{node} acknowledges {number:?}, has {journalled}"));
+                    self.break_(
+                        "acknowledged (section 3)",
+                        format!("{node} acknowledges {number:?}, has {journalled}"),
+                    );
                 }
             }
         }
@@ -379,7 +397,12 @@ impl World {
                 (batch.held, &batch.leadership)
             }
             Down::Heartbeat(heartbeat) => (heartbeat.held, &heartbeat.leadership),
-            Down::NotLeader(_) | Down::Rejoin(_) | Down::WantRecords(_) | Down::WantHashes | Down::WantJobs(_) | Down::Roster(_) => {
+            Down::NotLeader(_)
+            | Down::Rejoin(_)
+            | Down::WantRecords(_)
+            | Down::WantHashes
+            | Down::WantJobs(_)
+            | Down::Roster(_) => {
                 return;
             }
         };
@@ -405,12 +428,12 @@ impl World {
             let Record::Job(job) = &stamped.record else { continue };
             let own = |term, leader| (term, leader) == (batch.leadership.term, &batch.leadership.leader);
             let here = process.disk.job(&job.key).map(|(job, _)| &job.admissions);
-            let missing = job
-                .admissions
-                .iter()
-                .find(|admission| own(admission.term, &admission.leader) && !here.is_some_and(|here| here.contains(admission)));
+            let missing = job.admissions.iter().find(|admission| {
+                own(admission.term, &admission.leader) && !here.is_some_and(|here| here.contains(admission))
+            });
             if let Some(missing) = missing {
-                let text = format!("{} sends {missing:?} of {} before it is journalled", process.member.node, job.key.id);
+                let text =
+                    format!("{} sends {missing:?} of {} before it is journalled", process.member.node, job.key.id);
                 self.break_("admission (section 8)", text);
                 return;
             }

@@ -42,20 +42,37 @@ impl World {
 
     fn malformed_call(&mut self, at: usize) {
         let Some(member) = self.hosts[at].process.as_ref().map(|process| process.member.clone()) else { return };
-        let leadership = |term| Leadership { term, leader: member.node.clone(), incarnation: Incarnation(1), jac: Jac(0) };
+        let leadership =
+            |term| Leadership { term, leader: member.node.clone(), incarnation: Incarnation(1), jac: Jac(0) };
         let nobody = NodeId::new("nobody").expect("a good name");
-        let stranger = floodline::protocol::ids::Member { node: nobody.clone(), incarnation: Incarnation(1), ..member.clone() };
+        let stranger =
+            floodline::protocol::ids::Member { node: nobody.clone(), incarnation: Incarnation(1), ..member.clone() };
         let submit = |payload: Payload| {
             Request::SubmitJob(SubmitJob { key: work::key("garbage", &payload), payload, forwarded: false })
         };
         let elect = |term| {
             let election = ElectionId { initiator: nobody.clone(), incarnation: Incarnation(1), serial: 1 };
             let budget = Duration::from_millis(100);
-            Request::Elect(Elect { election, term, from: stranger.clone(), replaces: None, around: vec![], excluded: vec![], budget })
+            Request::Elect(Elect {
+                election,
+                term,
+                from: stranger.clone(),
+                replaces: None,
+                around: vec![],
+                excluded: vec![],
+                budget,
+            })
         };
         let announce = |purpose, term| {
             let leader = Leader { leadership: leadership(term), member: stranger.clone() };
-            Request::Announce(Announce { purpose, from: stranger.clone(), leader, election: None, replaces: None, workers: u32::MAX })
+            Request::Announce(Announce {
+                purpose,
+                from: stranger.clone(),
+                leader,
+                election: None,
+                replaces: None,
+                workers: u32::MAX,
+            })
         };
         let task = |slices, slice| {
             let job = JobKey { id: JobId::new("garbage").expect("a good name"), digest: Digest::default() };
@@ -92,8 +109,12 @@ impl World {
         let Some(process) = &self.hosts[at].process else { return };
         let (life, identity) = (process.life, process.identity());
         let (call, stream, token) = (CallId(u64::MAX - 1), StreamId(u64::MAX - 1), ReplyToken(u64::MAX - 1));
-        let leadership =
-            Leadership { term: Term(u64::MAX), leader: identity.node.clone(), incarnation: Incarnation(1), jac: Jac(0) };
+        let leadership = Leadership {
+            term: Term(u64::MAX),
+            leader: identity.node.clone(),
+            incarnation: Incarnation(1),
+            jac: Jac(0),
+        };
         let member = process.member.clone();
         let best = Some(Candidate { jac: Jac(0), member });
         let answer = Response::Elect(floodline::protocol::message::ElectAnswer { best, ..Default::default() });

@@ -17,7 +17,9 @@ pub fn key(id: &str, payload: &Payload) -> JobKey {
 /// Not SHA-256, but as good here: different payloads have different ones.
 fn digest(payload: &Payload) -> Digest {
     let mut dice = match payload {
-        Payload::Max(numbers) => numbers.iter().fold(Dice::new(1), |mut dice, n| Dice::new(dice.roll() ^ n.cast_unsigned())),
+        Payload::Max(numbers) => {
+            numbers.iter().fold(Dice::new(1), |mut dice, n| Dice::new(dice.roll() ^ n.cast_unsigned()))
+        }
         Payload::PrimeCount(numbers) => numbers.iter().fold(Dice::new(2), |mut dice, n| Dice::new(dice.roll() ^ n)),
         Payload::PrimeSum { start, end } => Dice::new(Dice::new(*start ^ 3).roll() ^ end),
     };

@@ -78,6 +78,8 @@ pub struct World {
     pub broken: Option<Violation>,
     pub quiet_since: Option<Time>,
     pub settled_looks: u32,
+    /// Something was split, lost or late.
+    pub was_hurt: bool,
     pub done: bool,
     pub steps: u64,
     pub scratch: Effects,
@@ -88,6 +90,9 @@ pub struct World {
 const SETTLE: Duration = Duration::from_secs(60);
 /// Without a directory lost members are tried once a minute.
 const SETTLE_WITHOUT_DIRECTORY: Duration = Duration::from_secs(150);
+
+/// Far more than any cluster here needs.
+const MOST_STEPS: u64 = 1_000_000;
 
 impl World {
     pub fn new(seed: u64, talk: Talk) -> World {
@@ -116,6 +121,7 @@ impl World {
             broken: None,
             quiet_since: None,
             settled_looks: 0,
+            was_hurt: false,
             done: false,
             steps: 0,
             scratch: Effects::default(),
@@ -155,6 +161,9 @@ impl World {
     pub fn run(&mut self) {
         while !self.done && self.broken.is_none() && self.judge.violations().is_empty() {
             let Some((at, happening)) = self.queue.take() else { return };
+            if self.steps > MOST_STEPS {
+                self.break_("steps", format!("{MOST_STEPS} inputs and no end: somebody talks to himself"));
+            }
             self.now = at.max(self.now);
             self.happen(happening);
         }
@@ -214,6 +223,7 @@ impl World {
     }
 
     pub fn see(&mut self, seen: Seen) {
+        self.was_hurt |= matches!(seen, Seen::Hurt(_));
         self.judge.see(&Event { at: self.now, seen });
     }
 
@@ -242,7 +252,8 @@ impl World {
         let (now, late) = (self.now, self.now > Time::ZERO + self.plan.start_spread);
         let life = Life(self.fresh());
         let seed = self.dice.roll();
-        let peers = if self.plan.peers { self.hosts.iter().map(|host| host.address.clone()).collect() } else { Vec::new() };
+        let peers =
+            if self.plan.peers { self.hosts.iter().map(|host| host.address.clone()).collect() } else { Vec::new() };
         let host = &mut self.hosts[at];
         host.away = false;
         let restarted = host.last != Incarnation(0);

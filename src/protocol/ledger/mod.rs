@@ -1,7 +1,7 @@
 //! The ledger: all jobs and tasks, replicated on every worker (section 8).
 //!
 //! Owns the records, the number of each one's last change and the replica's position. A leader changes records
-//! ([`write`]); a follower only takes over what its leader sends. Never decides what happens to a job.
+//! ([`mod@write`]); a follower only takes over what its leader sends. Never decides what happens to a job.
 //!
 //! Numbers run on from one leadership to the next, so on one replica each number names one record at most.
 
