@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -27,6 +28,11 @@ use crate::transport::{self, Transport};
 use crate::{grpc, http};
 
 pub use shutdown::Ended;
+
+/// How long an address may seem taken after it was let go of.
+const LET_GO: Duration = Duration::from_secs(1);
+/// Between two tries to take it.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A node that could not start.
 #[derive(Debug, thiserror::Error)]
@@ -162,9 +168,20 @@ async fn listen(
     variable: &'static str,
 ) -> Result<(TcpListener, SocketAddr), CannotStart> {
     let refused = |cause| CannotStart::Listen { address, what, variable, cause };
-    let listener = TcpListener::bind(address).await.map_err(refused)?;
+    let listener = bind(address).await.map_err(refused)?;
     let real = listener.local_addr().map_err(refused)?;
     Ok((listener, real))
+}
+
+/// Takes an address. One that was let go of this moment, by a node before or by `up`, may seem taken a little longer.
+async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let until = Instant::now() + LET_GO;
+    loop {
+        match TcpListener::bind(address).await {
+            Err(taken) if taken.kind() == io::ErrorKind::AddrInUse && Instant::now() < until => sleep(LOOK).await,
+            listener => return listener,
+        }
+    }
 }
 
 /// Chance enters a node here, and only here: the system's, as the standard library has it for its own maps.

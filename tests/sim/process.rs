@@ -110,6 +110,8 @@ pub struct Process {
     pub held: Option<(Leadership, Number)>,
     /// What it led when the present step began.
     pub led_before: Option<Leadership>,
+    /// The last frame of the leader that it follows, on the stream that is open.
+    pub leader_heard: Option<(StreamId, Time)>,
     pub first_numbers: BTreeMap<JobKey, (Leadership, Number)>,
     pub tasks_asked: BTreeSet<TaskKey>,
     pub joined_late: bool,
@@ -151,6 +153,7 @@ impl Process {
             heard: BTreeMap::new(),
             held: None,
             led_before: None,
+            leader_heard: None,
             first_numbers: BTreeMap::new(),
             tasks_asked: BTreeSet::new(),
             joined_late: false,

@@ -76,7 +76,10 @@ impl World {
                 self.push(pipe, Frame::Down(frame));
             }
             StreamEffect::CloseUp(stream) => {
-                let pipe = self.process(at, life).and_then(|process| process.ups.remove(&stream));
+                let pipe = self.process(at, life).and_then(|process| {
+                    process.leader_heard = None;
+                    process.ups.remove(&stream)
+                });
                 if let Some(pipe) = pipe.and_then(|pipe| self.pipes.get_mut(&pipe)) {
                     pipe.follower.closed = true;
                 }

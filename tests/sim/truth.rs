@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use floodline::guarantees::history::Seen;
 use floodline::protocol::Input;
 use floodline::protocol::effects::Save;
-use floodline::protocol::ids::{Jac, JobKey, Leadership, Number, Position, TaskKey, Term};
+use floodline::protocol::ids::{Jac, JobKey, Leadership, NodeId, Number, Position, StreamId, TaskKey, Term};
 use floodline::protocol::ledger::Record;
 use floodline::protocol::message::{Batch, Down, Purpose, Refusal, Request, Response, Submitted, Up};
 use floodline::protocol::notice::Notice;
+use floodline::protocol::time::Time;
 use floodline::protocol::view::{JobState, JobView};
 
 use crate::calls::Caller;
@@ -35,6 +36,13 @@ impl World {
         let now = self.now;
         let Some(process) = &mut self.hosts[at].process else { return };
         process.led_before = process.leads.clone();
+        match input {
+            Input::LeaderStirred { stream } | Input::LeaderSent { stream, .. } if process.ups.contains_key(stream) => {
+                process.leader_heard = Some((*stream, now));
+            }
+            Input::LeaderEnded { .. } => process.leader_heard = None,
+            _ => {}
+        }
         match input {
             Input::FollowerOpened { stream } => {
                 process.heard.insert(*stream, Heard { at: now, number: None });
@@ -124,6 +132,7 @@ impl World {
                     split.admitted[usize::from(split.sides[at])] += 1;
                 }
             }
+            Notice::ElectionReached { election, .. } => self.check_taking_part(at, &election.initiator),
             Notice::ElectionStarted { .. } => {
                 process.electing = true;
                 self.elections_without_directory();
@@ -144,6 +153,26 @@ impl World {
             Notice::JobEnded(_, JobState::Failed) => self.marks.hit(Mark::JobFailed),
             Notice::ValuesDiffer(task) => self.break_("values differ", format!("{task:?}")),
             _ => {}
+        }
+    }
+
+    /// Who leads, or hears a leader that lives, refuses every election but that leader's own (section 6, 3).
+    fn check_taking_part(&mut self, at: usize, initiator: &NodeId) {
+        let (now, host) = (self.now, &self.hosts[at]);
+        let Some(process) = &host.process else { return };
+        let clock = |time| host.clocks(process.born, time).time;
+        let fresh = self.plan.settings.heartbeat_interval * 2;
+        let hears = |(stream, heard): &(StreamId, Time)| {
+            process.ups.contains_key(stream) && clock(now).since(clock(*heard)) < fresh
+        };
+        let leader = match (&process.leads, &process.newest) {
+            (Some(leads), _) => Some(leads),
+            (None, Some(follows)) if process.leader_heard.as_ref().is_some_and(hears) => Some(follows),
+            (None, _) => None,
+        };
+        if let Some(leader) = leader.filter(|leader| leader.leader != *initiator) {
+            let text = format!("{} takes part in {initiator}'s election and hears {leader}", process.member.node);
+            self.break_("refusal (section 6, 3)", text);
         }
     }
 
