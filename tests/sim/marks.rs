@@ -61,6 +61,18 @@ marks! {
     Alone = "job done by a cluster of one",
 }
 
+/// Fewer seeds than this can't be expected to reach every mark.
+const ENOUGH_FOR_MARKS: u64 = 2_000;
+/// A rare mark is reached about twice in 1,000 seeds, so that 2,000 may miss it.
+const ENOUGH_FOR_RARE_MARKS: u64 = 10_000;
+
+impl Mark {
+    /// Whether several things have to come together for it.
+    fn is_rare(self) -> bool {
+        matches!(self, Mark::OutcomeRaised | Mark::Fenced)
+    }
+}
+
 /// How often each was reached.
 #[derive(Clone, Debug)]
 pub struct Marks(Vec<u64>);
@@ -83,8 +95,11 @@ impl Marks {
         self.0.iter_mut().zip(&run.0).for_each(|(sum, hits)| *sum += u64::from(*hits > 0));
     }
 
-    pub fn missed(&self) -> Vec<&'static str> {
-        Mark::ALL.iter().filter(|(mark, _)| !self.has(*mark)).map(|(_, text)| *text).collect()
+    /// The marks that so many seeds should have reached and did not.
+    pub fn missed(&self, seeds: u64) -> Vec<&'static str> {
+        let expected = |mark: &Mark| seeds >= if mark.is_rare() { ENOUGH_FOR_RARE_MARKS } else { ENOUGH_FOR_MARKS };
+        let missed = Mark::ALL.iter().filter(|(mark, _)| expected(mark) && !self.has(*mark));
+        missed.map(|(_, text)| *text).collect()
     }
 
     pub fn table(&self, seeds: u64) -> String {
