@@ -87,6 +87,8 @@ impl Cluster {
         let log = File::create(folder.path().join("up.log"))?;
         let mut up = Command::new(&binary)
             .args(["up", "--output", "json", "--workers", &workers.to_string()])
+            // A name of its own, so that it has nothing to do with another cluster on this machine.
+            .args(["--cluster", &format!("demo-{}", std::process::id())])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)

@@ -57,6 +57,8 @@ pub fn job_named(text: &str) -> Result<JobQuery, String> {
 #[derive(Debug)]
 pub struct Client {
     roster: Roster,
+    /// The name of the cluster that answered first. An address may pass to a node of another one.
+    cluster: Option<String>,
     line: Option<Line>,
     /// Of the node there, once something waits for it.
     signs: Option<Signs>,
@@ -72,7 +74,8 @@ impl Client {
     /// # Errors
     /// [`ClientError::Unreachable`] if none does, within two seconds.
     pub async fn connect(nodes: Vec<Address>) -> Result<Client, ClientError> {
-        let mut client = Client { roster: Roster::new(nodes), line: None, signs: None, troubled: None, left: None };
+        let mut client =
+            Client { roster: Roster::new(nodes), cluster: None, line: None, signs: None, troubled: None, left: None };
         match client.round().await {
             Ok(line) => client.line = Some(line),
             Err(last) => return Err(client.unreachable(last)),
@@ -155,8 +158,12 @@ impl Client {
             while let Some(attempt) = attempts.join_next().await {
                 match attempt {
                     Ok(Ok((line, cluster))) => {
-                        self.roster.learn(line::living(&cluster));
-                        return Ok(line);
+                        let own = self.cluster.get_or_insert_with(|| cluster.cluster.clone());
+                        if *own == cluster.cluster {
+                            self.roster.learn(line::living(&cluster));
+                            return Ok(line);
+                        }
+                        last = format!("a node of another cluster, {}", cluster.cluster);
                     }
                     Ok(Err(Trouble::Elsewhere(why) | Trouble::Full(why, _))) => last = why,
                     Ok(Err(Trouble::Final(error))) => last = error.to_string(),

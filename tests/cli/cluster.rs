@@ -101,7 +101,7 @@ fn the_cluster_is_shown_with_its_leader_and_a_ready_node_is_healthy() {
     let job = cluster.json(&["submit", "max", "1"]);
     let leader = followed(&job)["leader"].clone();
     let shown = cluster.shown_once(|shown| jacs(shown) == 1 && shown["nodes"].as_array().map(Vec::len) == Some(3));
-    assert_eq!((&shown["cluster"], &shown["leader"]), (&"floodline".into(), &leader));
+    assert_eq!((&shown["cluster"], &shown["leader"]), (&cluster.name.as_str().into(), &leader));
     assert_eq!((&shown["cap"], &shown["queued"]), (&5.into(), &0.into()));
     let nodes = shown["nodes"].as_array().expect("nodes");
     for node in nodes {
@@ -112,7 +112,7 @@ fn the_cluster_is_shown_with_its_leader_and_a_ready_node_is_healthy() {
         assert_eq!(node["jac"], u64::from(node["node"] == leader), "{node}");
     }
     let text = cluster.run(&["cluster"]).out;
-    assert!(text.starts_with("floodline: term "), "{text}");
+    assert!(text.starts_with(&format!("{}: term ", cluster.name)), "{text}");
     assert_eq!(text.matches("coordinator").count(), 1, "{text}");
 
     let healthy = cluster.run(&["health"]);

@@ -1,5 +1,6 @@
 //! A cluster of `floodline up`, for one test.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -11,9 +12,14 @@ use crate::program::{Ended, PATIENCE, Program, json};
 /// One cluster at a time: a machine with few cores would hold more, but no timeout of theirs.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// Counts the clusters.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
 /// The cluster; it ends with the test.
 pub(crate) struct Cluster {
     up: Program,
+    /// Its name.
+    pub(crate) name: String,
     nodes: Vec<Value>,
     /// Last, so that the next cluster starts when this one has ended.
     _turn: MutexGuard<'static, ()>,
@@ -24,11 +30,14 @@ impl Cluster {
     pub(crate) fn start(workers: u32) -> Cluster {
         // Another test's failure is no reason to fail.
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let up = Program::start(&["up", "--output", "json", "--workers", &workers.to_string()], "");
+        // A name of its own: a port that another cluster's node had may be this one's now, and that cluster tries it.
+        let name = format!("cli-{}-{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
+        let up = ["up", "--output", "json", "--workers", &workers.to_string(), "--cluster", &name];
+        let up = Program::start(&up, "");
         let first = up.json();
         let nodes = first["nodes"].as_array().expect("nodes").clone();
         assert_eq!(nodes.len(), workers as usize + 1, "a directory and the workers: {nodes:?}");
-        Cluster { up, nodes, _turn: turn }
+        Cluster { up, name, nodes, _turn: turn }
     }
 
     /// Waits until all workers live under one leader. Before that a job may be held by a single one.

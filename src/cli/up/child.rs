@@ -26,12 +26,20 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(settings: &Effective, workers: u16) -> std::io::Result<Plan> {
         let by_flag = settings.shown.iter().filter(|shown| matches!(shown.origin, Origin::Flag(_)));
-        let passed_on = by_flag.map(|shown| format!("--{}={}", shown.row.flag(), shown.text)).collect();
-        let concurrency = settings.shown.iter().find(|shown| shown.row.name == "concurrency");
-        let is_default = concurrency.is_none_or(|shown| shown.origin == Origin::Default);
+        let mut passed_on: Vec<String> =
+            by_flag.map(|shown| format!("--{}={}", shown.row.flag(), shown.text)).collect();
+        let is_default = |name: &str| {
+            let shown = settings.shown.iter().find(|shown| shown.row.name == name);
+            shown.is_none_or(|shown| shown.origin == Origin::Default)
+        };
+        if is_default("cluster") {
+            // A name of its own: the port of a node that died may go to a node of another `up`, and the two clusters,
+            // whose nodes have the same ids, would take each other for one.
+            passed_on.push(format!("--cluster=local-{}", std::process::id()));
+        }
         // By default that is the number of cores, which the workers share here.
         let cores = settings.settings.concurrency;
-        let concurrency = if is_default { (cores / u32::from(workers)).max(1) } else { cores };
+        let concurrency = if is_default("concurrency") { (cores / u32::from(workers)).max(1) } else { cores };
         Ok(Plan { program: std::env::current_exe()?, passed_on, concurrency })
     }
 
