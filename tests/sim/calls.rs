@@ -17,7 +17,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Who called.
 #[derive(Clone, Copy, Debug)]
-pub enum Caller {
+pub(crate) enum Caller {
     Worker {
         host: usize,
         life: Life,
@@ -37,7 +37,7 @@ pub enum Caller {
 
 /// A call on its way or waiting.
 #[derive(Debug)]
-pub struct Flight {
+pub(crate) struct Flight {
     caller: Caller,
     to: Option<usize>,
     within: Duration,
@@ -47,7 +47,7 @@ pub struct Flight {
 
 /// What comes of a call, somewhere.
 #[derive(Debug)]
-pub enum Arrival {
+pub(crate) enum Arrival {
     Asks { flight: u64, to: usize, request: Request },
     Answers { flight: u64, result: Result<Response, CallFailure> },
     CallerGone { host: usize, life: Life, token: ReplyToken },
@@ -59,7 +59,7 @@ fn unreachable() -> Result<Response, CallFailure> {
 }
 
 impl World {
-    pub fn send(&mut self, caller: Caller, to: Option<usize>, request: Request, within: Duration) -> u64 {
+    pub(crate) fn send(&mut self, caller: Caller, to: Option<usize>, request: Request, within: Duration) -> u64 {
         let flight = self.fresh();
         self.flights.insert(flight, Flight { caller, to, within, waits_at: Vec::new(), given_up: false });
         let from = match caller {
@@ -110,16 +110,16 @@ impl World {
         self.after(after, Happening::Call(Arrival::Answers { flight, result }));
     }
 
-    pub fn arrive(&mut self, arrival: Arrival) {
+    pub(crate) fn arrive(&mut self, arrival: Arrival) {
         match arrival {
             Arrival::Asks { flight, to, request } => self.asked(flight, to, request),
             Arrival::Answers { flight, result } => self.answered(flight, result),
             Arrival::CallerGone { host, life, token } => {
-                if let Some(process) = self.process(host, life) {
-                    if process.tokens.remove(&token).is_some() {
-                        process.answered.insert(token);
-                        self.deliver(host, life, Input::CallerGone { token });
-                    }
+                if let Some(process) = self.process(host, life)
+                    && process.tokens.remove(&token).is_some()
+                {
+                    process.answered.insert(token);
+                    self.deliver(host, life, Input::CallerGone { token });
                 }
             }
             Arrival::Forgotten { flight } => {
@@ -161,7 +161,7 @@ impl World {
     }
 
     /// A worker answers a caller.
-    pub fn reply(&mut self, at: usize, token: ReplyToken, answer: Result<Response, Refusal>) {
+    pub(crate) fn reply(&mut self, at: usize, token: ReplyToken, answer: Result<Response, Refusal>) {
         let Some(process) = &mut self.hosts[at].process else { return };
         let Some(asked) = process.tokens.remove(&token) else {
             if !process.answered.contains(&token) {
@@ -206,7 +206,7 @@ impl World {
                 }
             }
             Caller::Client { errand, serial, errand_call } => {
-                self.errand_step(errand, Step::Answered(errand_call, serial, result));
+                self.errand_step(errand, Step::Answered(errand_call, serial, Box::new(result)));
             }
             Caller::Vandal { what, refused } => self.vandal_answered(flight.to, what, refused, &result),
         }
@@ -236,14 +236,14 @@ impl World {
     }
 
     /// A worker does not wait for a call any more.
-    pub fn abandon(&mut self, at: usize, call: CallId) {
+    pub(crate) fn abandon(&mut self, at: usize, call: CallId) {
         let flight = self.hosts[at].process.as_mut().and_then(|process| process.calls.remove(&call));
         if let Some(flight) = flight {
             self.give_up(flight);
         }
     }
 
-    pub fn give_up(&mut self, id: u64) {
+    pub(crate) fn give_up(&mut self, id: u64) {
         let Some(flight) = self.flights.get_mut(&id) else { return };
         flight.given_up = true;
         let waits_at = std::mem::take(&mut flight.waits_at);
@@ -253,13 +253,13 @@ impl World {
         self.after(Duration::from_secs(5), Happening::Call(Arrival::Forgotten { flight: id }));
     }
 
-    pub fn callee_died(&mut self, flight: u64) {
+    pub(crate) fn callee_died(&mut self, flight: u64) {
         if self.flights.get(&flight).is_some_and(|flight| !flight.given_up) {
             self.fails(flight, 7);
         }
     }
 
-    pub fn caller_died(&mut self, flight: u64) {
+    pub(crate) fn caller_died(&mut self, flight: u64) {
         self.give_up(flight);
     }
 }

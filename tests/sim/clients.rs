@@ -20,7 +20,7 @@ use crate::world::{Happening, World};
 
 /// What a client's call was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrandCall {
+pub(crate) enum ErrandCall {
     Submit,
     Poll,
     Cancel,
@@ -28,7 +28,7 @@ pub enum ErrandCall {
 
 /// How far an errand is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub(crate) enum Stage {
     Submitting,
     Following,
     /// Has its last message, or was refused for good, or gave up.
@@ -37,30 +37,30 @@ pub enum Stage {
 
 /// One client with one job.
 #[derive(Debug)]
-pub struct Errand {
-    pub key: JobKey,
+pub(crate) struct Errand {
+    pub(crate) key: JobKey,
     payload: Payload,
     right: Right,
-    pub stage: Stage,
+    pub(crate) stage: Stage,
     /// Whatever belongs to an earlier try is ignored.
-    pub serial: u64,
+    pub(crate) serial: u64,
     flight: Option<u64>,
     unknown: bool,
-    pub acknowledged: bool,
+    pub(crate) acknowledged: bool,
     cancels: bool,
-    pub cancel_open: bool,
+    pub(crate) cancel_open: bool,
     subscribes: bool,
-    pub cursor: Option<Cursor>,
-    pub roamed: bool,
+    pub(crate) cursor: Option<Cursor>,
+    pub(crate) roamed: bool,
     rival: bool,
     bare: bool,
 }
 
 /// What happens to an errand.
 #[derive(Debug)]
-pub enum Step {
+pub(crate) enum Step {
     Submit,
-    Answered(ErrandCall, u64, Result<Response, CallFailure>),
+    Answered(ErrandCall, u64, Box<Result<Response, CallFailure>>),
     OutOfPatience(u64),
     Poll(u64),
     Cancel,
@@ -72,7 +72,7 @@ pub enum Step {
 }
 
 impl World {
-    pub fn plan_errands(&mut self) {
+    pub(crate) fn plan_errands(&mut self) {
         let many = self.plan.errands;
         for at in 0..many {
             let payload =
@@ -122,7 +122,7 @@ impl World {
         self.errands.push(errand);
     }
 
-    pub fn errand_step(&mut self, at: usize, step: Step) {
+    pub(crate) fn errand_step(&mut self, at: usize, step: Step) {
         match step {
             Step::Submit => {
                 if self.errands[at].stage == Stage::Submitting {
@@ -131,18 +131,18 @@ impl World {
             }
             Step::Answered(ErrandCall::Submit, serial, result) => {
                 if self.errands[at].serial == serial && self.errands[at].stage == Stage::Submitting {
-                    self.submit_answered(at, result);
+                    self.submit_answered(at, *result);
                 }
             }
             Step::Answered(ErrandCall::Poll, serial, result) => {
-                let ended = matches!(&result, Ok(Response::Job(view)) if view.state.is_terminal());
+                let ended = matches!(&*result, Ok(Response::Job(view)) if view.state.is_terminal());
                 if ended {
                     self.errands[at].stage = Stage::Over;
                 } else if self.errands[at].serial == serial {
                     self.poll_soon(at);
                 }
             }
-            Step::Answered(ErrandCall::Cancel, _, result) => match result {
+            Step::Answered(ErrandCall::Cancel, _, result) => match *result {
                 Ok(_) => self.errands[at].cancel_open = false,
                 Err(_) if !self.errands[at].cancel_open => {}
                 Err(_) => self.after(Duration::from_millis(150), Happening::Errand(at, Step::Cancel)),
@@ -177,14 +177,14 @@ impl World {
         }
     }
 
-    pub fn query(&self, at: usize) -> JobQuery {
+    pub(crate) fn query(&self, at: usize) -> JobQuery {
         let errand = &self.errands[at];
         let digest = (!errand.bare).then_some(errand.key.digest);
         JobQuery { id: errand.key.id.clone(), digest, forwarded: false }
     }
 
     /// Any worker, now and then one that is down.
-    pub fn any_host(&mut self) -> usize {
+    pub(crate) fn any_host(&mut self) -> usize {
         let up: Vec<usize> = self.running().filter(|(_, process)| !process.stopping).map(|(at, _)| at).collect();
         if up.is_empty() || self.dice.below(20) == 0 {
             return usize::try_from(self.dice.below(self.hosts.len() as u64)).unwrap_or(0);
@@ -287,11 +287,7 @@ impl World {
             self.marks.hit(Mark::RetriedAfterUnknown);
         }
         if errand.cancels {
-            errand.cancel_open = true;
-            let job = errand.key.clone();
-            self.see(Seen::CancelAsked(job));
-            let after = self.dice.span(Duration::from_micros(10), Duration::from_millis(60));
-            self.after(after, Happening::Errand(at, Step::Cancel));
+            self.cancel_within(at, Duration::from_millis(60));
         }
         if self.errands[at].subscribes {
             self.subscribe(at);
@@ -301,12 +297,31 @@ impl World {
     }
 
     /// Every copy of a job left with a worker that stopped and found nobody to hand it to.
-    pub fn gone(&mut self, key: &JobKey) {
+    pub(crate) fn gone(&mut self, key: &JobKey) {
         self.tell(|_| format!("{} is gone with its last copy", key.id));
         self.see(Seen::Gone(key.clone()));
         for errand in self.errands.iter_mut().filter(|errand| errand.key == *key) {
             (errand.stage, errand.cancel_open) = (Stage::Over, false);
             errand.serial += 1;
+        }
+    }
+
+    fn cancel_within(&mut self, at: usize, most: Duration) {
+        let errand = &mut self.errands[at];
+        (errand.cancels, errand.cancel_open) = (true, true);
+        let job = errand.key.clone();
+        self.see(Seen::CancelAsked(job));
+        let after = self.dice.span(Duration::from_micros(10), most);
+        self.after(after, Happening::Errand(at, Step::Cancel));
+    }
+
+    /// Clients lose patience when the cluster falls apart: one part ends a job that the other one finishes.
+    pub(crate) fn cancel_some(&mut self) {
+        for at in 0..self.errands.len() {
+            let running = self.errands[at].stage == Stage::Following && !self.errands[at].cancel_open;
+            if running && self.dice.below(2) == 0 {
+                self.cancel_within(at, Duration::from_millis(900));
+            }
         }
     }
 

@@ -50,7 +50,7 @@ const SHORT: &[(&str, &[&str])] = &[
 const LONGEST: usize = 1_500;
 
 /// A value in few words.
-pub fn compact(value: &dyn std::fmt::Debug) -> String {
+pub(crate) fn compact(value: &dyn std::fmt::Debug) -> String {
     let mut out = shorten(&format!("{value:?}"));
     if let Some((at, _)) = out.char_indices().nth(LONGEST) {
         out.truncate(at);

@@ -12,7 +12,7 @@ use floodline::protocol::view::JobState;
 
 /// A journal's content.
 #[derive(Clone, Debug, Default)]
-pub struct Disk {
+pub(crate) struct Disk {
     records: BTreeMap<RecordName, Stamped>,
     position: Position,
     past: Past,
@@ -22,7 +22,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    pub fn apply(&mut self, save: &Save) {
+    pub(crate) fn apply(&mut self, save: &Save) {
         for stamped in &save.records {
             if let Record::Job(job) = &stamped.record
                 && job.ended.is_some()
@@ -57,7 +57,7 @@ impl Disk {
         }
     }
 
-    pub fn stored(&self) -> Stored {
+    pub(crate) fn stored(&self) -> Stored {
         Stored {
             records: self.records.values().cloned().collect(),
             position: self.position.clone(),
@@ -68,34 +68,34 @@ impl Disk {
     }
 
     /// The same for equal records with equal stamps.
-    pub fn content_hash(&self) -> u64 {
+    pub(crate) fn content_hash(&self) -> u64 {
         self.hash
     }
 
-    pub fn position(&self) -> &Position {
+    pub(crate) fn position(&self) -> &Position {
         &self.position
     }
 
-    pub fn job(&self, key: &JobKey) -> Option<(&Job, Number)> {
+    pub(crate) fn job(&self, key: &JobKey) -> Option<(&Job, Number)> {
         match self.records.get(&RecordName::Job(key.clone())) {
             Some(Stamped { record: Record::Job(job), stamp }) => Some((job, stamp.number)),
             Some(_) | None => None,
         }
     }
 
-    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.records.values().filter_map(|stamped| match &stamped.record {
             Record::Job(job) => Some(job),
             Record::Payload(..) | Record::Task(..) => None,
         })
     }
 
-    pub fn records(&self) -> impl Iterator<Item = &Stamped> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Stamped> {
         self.records.values()
     }
 
     /// What is here and not there, and the other way round.
-    pub fn difference(&self, other: &Disk) -> [Vec<Stamped>; 2] {
+    pub(crate) fn difference(&self, other: &Disk) -> [Vec<Stamped>; 2] {
         let beyond = |one: &Disk, other: &Disk| {
             one.records
                 .iter()
@@ -107,7 +107,7 @@ impl Disk {
     }
 
     /// The state in which it holds a job; none if it does not.
-    pub fn state(&self, key: &JobKey) -> Option<JobState> {
+    pub(crate) fn state(&self, key: &JobKey) -> Option<JobState> {
         let (job, _) = self.job(key)?;
         Some(job.ended.as_ref().map_or(JobState::Running, |(outcome, _)| outcome.state()))
     }

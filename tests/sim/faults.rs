@@ -23,7 +23,7 @@ const LATEST_PAUSE: Duration = Duration::from_secs(7);
 
 /// Who.
 #[derive(Clone, Copy, Debug)]
-pub enum Pick {
+pub(crate) enum Pick {
     Leader,
     Follower,
     Anyone,
@@ -31,7 +31,7 @@ pub enum Pick {
 
 /// The step at which whoever takes it dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trigger {
+pub(crate) enum Trigger {
     AnyStep,
     ElectionStarted,
     ElectionReached,
@@ -48,7 +48,7 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    pub const ALL: &'static [Trigger] = &[
+    pub(crate) const ALL: &'static [Trigger] = &[
         Trigger::AnyStep,
         Trigger::ElectionStarted,
         Trigger::ElectionReached,
@@ -89,7 +89,7 @@ impl Trigger {
 
 /// Something that hurts.
 #[derive(Clone, Copy, Debug)]
-pub enum Fault {
+pub(crate) enum Fault {
     Kill(Pick),
     Doom(Trigger),
     Split { one_way: bool, alone: bool, for_: Duration },
@@ -102,14 +102,14 @@ pub enum Fault {
 
 /// A split that has not healed: its sides, and the admissions seen on each since.
 #[derive(Debug)]
-pub struct Split {
+pub(crate) struct Split {
     id: u64,
-    pub sides: Vec<bool>,
-    pub admitted: [u32; 2],
+    pub(crate) sides: Vec<bool>,
+    pub(crate) admitted: [u32; 2],
 }
 
 impl World {
-    pub fn hurt(&mut self, fault: Fault) {
+    pub(crate) fn hurt(&mut self, fault: Fault) {
         if self.quiet_since.is_some() {
             return;
         }
@@ -152,19 +152,19 @@ impl World {
     }
 
     /// Whether a death of this process leaves a copy of everything that somebody was promised.
-    pub fn may_die(&self, at: usize) -> bool {
+    pub(crate) fn may_die(&self, at: usize) -> bool {
         let others = self.running().any(|(other, process)| other != at && !process.stopping);
         others && self.truth.promised.iter().all(|(job, promised)| self.survives_without(at, job, *promised))
     }
 
     /// Whether some other worker that stays holds a job, ended as it was told to have ended.
-    pub fn survives_without(&self, at: usize, job: &JobKey, promised: JobState) -> bool {
+    pub(crate) fn survives_without(&self, at: usize, job: &JobKey, promised: JobState) -> bool {
         let holds = |process: &Process| process.disk.state(job).is_some_and(|state| state >= promised);
         self.running().any(|(other, process)| other != at && !process.stopping && holds(process))
     }
 
     /// Whether this step is one at which somebody has to die.
-    pub fn is_doomed(&mut self, at: usize, notices: &[Notice], calls: &[Call]) -> bool {
+    pub(crate) fn is_doomed(&mut self, at: usize, notices: &[Notice], calls: &[Call]) -> bool {
         let Some(doom) = self.dooms.iter().position(|trigger| trigger.fits(notices, calls)) else { return false };
         if !self.may_die(at) {
             return false;
@@ -204,9 +204,10 @@ impl World {
         self.strain_streams();
         self.strain_watches();
         self.after(span, Happening::Heal(id));
+        self.cancel_some();
     }
 
-    pub fn heal(&mut self, id: u64) {
+    pub(crate) fn heal(&mut self, id: u64) {
         let Some(split) = self.split.take_if(|split| split.id == id) else { return };
         self.tell(|_| "healed".to_owned());
         if split.admitted.iter().all(|admitted| *admitted > 0) {
@@ -230,7 +231,7 @@ impl World {
         self.after(span, Happening::Thaw(at, life));
     }
 
-    pub fn thaw(&mut self, at: usize, life: Life) {
+    pub(crate) fn thaw(&mut self, at: usize, life: Life) {
         if self.process(at, life).is_some() {
             self.serve(at);
         }
@@ -250,7 +251,7 @@ impl World {
         self.after(grace, Happening::Overdue(at, life));
     }
 
-    pub fn overdue(&mut self, at: usize, life: Life) {
+    pub(crate) fn overdue(&mut self, at: usize, life: Life) {
         if self.process(at, life).is_some() {
             let text = format!(
                 "{} has not ended {:?} after it was asked to",
@@ -261,7 +262,7 @@ impl World {
     }
 
     /// Nothing is hurt any more.
-    pub fn quiet(&mut self) {
+    pub(crate) fn quiet(&mut self) {
         self.quiet_since = Some(self.now);
         self.tell(|_| "quiet".to_owned());
         self.see(Seen::Quiet);

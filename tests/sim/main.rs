@@ -54,9 +54,8 @@ fn every_seed_keeps_the_guarantees_and_all_together_reach_every_mark() {
     writeln!(out, "{}{seeds} seeds, {} steps in {took:.1} s", report.marks.table(seeds), report.steps)
         .expect("stdout is open");
     for (seed, failure) in &report.failures {
-        println!(
-            "seed {seed}: {failure}\n  replay: FLOODLINE_SEED={seed} cargo test --test sim every_seed -- --nocapture"
-        );
+        let replay = format!("FLOODLINE_SEED={seed} cargo test --release --test sim every_seed -- --nocapture");
+        writeln!(out, "seed {seed}: {failure}\n  replay: {replay}").expect("stdout is open");
     }
     assert!(
         report.failures.is_empty(),

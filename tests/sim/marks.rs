@@ -6,10 +6,10 @@ macro_rules! marks {
     ($($(#[$rare:ident])? $name:ident = $text:literal,)*) => {
         /// A situation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Mark { $($name,)* }
+        pub(crate) enum Mark { $($name,)* }
 
         impl Mark {
-            pub const ALL: &'static [(Mark, &'static str)] = &[$((Mark::$name, $text),)*];
+            pub(crate) const ALL: &'static [(Mark, &'static str)] = &[$((Mark::$name, $text),)*];
         }
     };
 }
@@ -75,34 +75,34 @@ impl Mark {
 
 /// How often each was reached.
 #[derive(Clone, Debug)]
-pub struct Marks(Vec<u64>);
+pub(crate) struct Marks(Vec<u64>);
 
 impl Marks {
-    pub fn new() -> Marks {
+    pub(crate) fn new() -> Marks {
         Marks(vec![0; Mark::ALL.len()])
     }
 
-    pub fn hit(&mut self, mark: Mark) {
+    pub(crate) fn hit(&mut self, mark: Mark) {
         self.0[mark as usize] += 1;
     }
 
-    pub fn has(&self, mark: Mark) -> bool {
+    pub(crate) fn has(&self, mark: Mark) -> bool {
         self.0[mark as usize] > 0
     }
 
     /// Adds a run: each mark counts once a run.
-    pub fn add_run(&mut self, run: &Marks) {
+    pub(crate) fn add_run(&mut self, run: &Marks) {
         self.0.iter_mut().zip(&run.0).for_each(|(sum, hits)| *sum += u64::from(*hits > 0));
     }
 
     /// The marks that so many seeds should have reached and did not.
-    pub fn missed(&self, seeds: u64) -> Vec<&'static str> {
+    pub(crate) fn missed(&self, seeds: u64) -> Vec<&'static str> {
         let expected = |mark: &Mark| seeds >= if mark.is_rare() { ENOUGH_FOR_RARE_MARKS } else { ENOUGH_FOR_MARKS };
         let missed = Mark::ALL.iter().filter(|(mark, _)| expected(mark) && !self.has(*mark));
         missed.map(|(_, text)| *text).collect()
     }
 
-    pub fn table(&self, seeds: u64) -> String {
+    pub(crate) fn table(&self, seeds: u64) -> String {
         let mut table = format!("reached in so many of {seeds} seeds:\n");
         for (mark, text) in Mark::ALL {
             writeln!(table, "{:>8}  {text}", self.0[*mark as usize]).expect("a string takes all");

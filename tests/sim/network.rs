@@ -8,73 +8,73 @@ use floodline::protocol::dice::Dice;
 
 /// How bad the network is.
 #[derive(Clone, Debug)]
-pub struct Weather {
+pub(crate) struct Weather {
     /// Of 1,000 unary messages, so many get lost.
-    pub lost: u64,
+    pub(crate) lost: u64,
     /// Of 1,000 calls, so many are delivered twice.
-    pub doubled: u64,
+    pub(crate) doubled: u64,
     /// Of 1,000 messages, so many take up to `late_by`.
-    pub late: u64,
-    pub late_by: Duration,
+    pub(crate) late: u64,
+    pub(crate) late_by: Duration,
     /// The usual time on the way.
-    pub latency: Duration,
+    pub(crate) latency: Duration,
 }
 
 impl Weather {
     /// What is left when nothing is hurt any more.
-    pub fn fair() -> Weather {
+    pub(crate) fn fair() -> Weather {
         Weather { lost: 0, doubled: 0, late: 0, late_by: Duration::ZERO, latency: Duration::from_millis(1) }
     }
 
-    pub fn is_fair(&self) -> bool {
+    pub(crate) fn is_fair(&self) -> bool {
         self.lost == 0 && self.doubled == 0 && self.late == 0
     }
 }
 
 /// The links of all hosts, in each direction.
 #[derive(Debug)]
-pub struct Network {
-    pub weather: Weather,
+pub(crate) struct Network {
+    pub(crate) weather: Weather,
     cut: Vec<Vec<bool>>,
 }
 
 impl Network {
-    pub fn new(hosts: usize, weather: Weather) -> Network {
+    pub(crate) fn new(hosts: usize, weather: Weather) -> Network {
         Network { weather, cut: vec![vec![false; hosts]; hosts] }
     }
 
-    pub fn cut(&mut self, from: usize, to: usize) {
+    pub(crate) fn cut(&mut self, from: usize, to: usize) {
         if from != to {
             self.cut[from][to] = true;
         }
     }
 
-    pub fn heal(&mut self) {
+    pub(crate) fn heal(&mut self) {
         self.cut.iter_mut().for_each(|row| row.fill(false));
     }
 
-    pub fn passes(&self, from: usize, to: usize) -> bool {
+    pub(crate) fn passes(&self, from: usize, to: usize) -> bool {
         !self.cut[from][to]
     }
 
     /// A call needs both directions.
-    pub fn connects(&self, one: usize, other: usize) -> bool {
+    pub(crate) fn connects(&self, one: usize, other: usize) -> bool {
         self.passes(one, other) && self.passes(other, one)
     }
 
-    pub fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.cut.iter().flatten().any(|cut| *cut)
     }
 
-    pub fn is_lost(&self, dice: &mut Dice) -> bool {
+    pub(crate) fn is_lost(&self, dice: &mut Dice) -> bool {
         self.weather.lost > 0 && dice.below(1_000) < self.weather.lost
     }
 
-    pub fn is_doubled(&self, dice: &mut Dice) -> bool {
+    pub(crate) fn is_doubled(&self, dice: &mut Dice) -> bool {
         self.weather.doubled > 0 && dice.below(1_000) < self.weather.doubled
     }
 
-    pub fn delay(&self, dice: &mut Dice) -> Duration {
+    pub(crate) fn delay(&self, dice: &mut Dice) -> Duration {
         let weather = &self.weather;
         let usual = dice.span(Duration::from_micros(50), weather.latency);
         if weather.late > 0 && dice.below(1_000) < weather.late {

@@ -52,7 +52,7 @@ fn in_order(effects: &mut Effects) -> Vec<Deed> {
 
 impl World {
     /// Carries out a step's effects, or as many of them as the process lives to.
-    pub fn perform(&mut self, at: usize, effects: &mut Effects) {
+    pub(crate) fn perform(&mut self, at: usize, effects: &mut Effects) {
         let Some(life) = self.hosts[at].process.as_ref().map(|process| process.life) else { return };
         let notices = std::mem::take(&mut effects.notices);
         let doomed = self.is_doomed(at, &notices, &effects.calls);
@@ -62,6 +62,7 @@ impl World {
             self.notice(at, notice);
         }
         self.after_step(at);
+        self.check_thawed(at);
         for notice in &notices {
             if let Notice::JobEnded(job, state) = notice {
                 self.check_told(at, job, *state, None);
@@ -135,7 +136,7 @@ impl World {
         self.queue.add(by, Happening::Saved(at, life));
     }
 
-    pub fn saved(&mut self, at: usize, life: Life) {
+    pub(crate) fn saved(&mut self, at: usize, life: Life) {
         let Some(process) = self.process(at, life) else { return };
         let Some(save) = process.saving.pop_front() else { return };
         process.disk.apply(&save);
@@ -216,7 +217,7 @@ impl World {
     }
 
     /// Ends a process between two effects. What it had in memory is lost, and in this issue its disk, too.
-    pub fn kill(&mut self, at: usize) {
+    pub(crate) fn kill(&mut self, at: usize) {
         let Some(process) = self.hosts[at].process.take() else { return };
         self.tell(|_| format!("{} is killed", process.member.node));
         self.mark_death(&process);
@@ -272,7 +273,7 @@ impl World {
 }
 
 impl World {
-    pub fn ask_directory(&mut self, at: usize, life: Life, directory: DirectoryId, request: DirectoryRequest) {
+    pub(crate) fn ask_directory(&mut self, at: usize, life: Life, directory: DirectoryId, request: DirectoryRequest) {
         let delay = self.net.delay(&mut self.dice);
         let place = directory.0 as usize;
         if place >= self.registries.len() {
@@ -282,7 +283,7 @@ impl World {
         self.after(delay, Happening::Registry(place, RegistryEvent::Asked(at, life, request)));
     }
 
-    pub fn watch_directory(&mut self, at: usize, life: Life, directory: DirectoryId, after: Revision) {
+    pub(crate) fn watch_directory(&mut self, at: usize, life: Life, directory: DirectoryId, after: Revision) {
         let delay = self.net.delay(&mut self.dice);
         let place = directory.0 as usize;
         if place < self.registries.len() {
@@ -291,7 +292,7 @@ impl World {
     }
 
     /// A process that has no time until then.
-    pub fn busy_until(&mut self, at: usize, until: Time) {
+    pub(crate) fn busy_until(&mut self, at: usize, until: Time) {
         if let Some(process) = &mut self.hosts[at].process {
             process.free_at = process.free_at.max(until);
         }

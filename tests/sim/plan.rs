@@ -11,36 +11,36 @@ use crate::network::Weather;
 
 /// Everything that is decided before the first event.
 #[derive(Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Workers that start at once, or nearly.
-    pub workers: usize,
+    pub(crate) workers: usize,
     /// Workers that join later.
-    pub joiners: usize,
-    pub directories: usize,
+    pub(crate) joiners: usize,
+    pub(crate) directories: usize,
     /// Whether workers know one another's addresses from the start.
-    pub peers: bool,
+    pub(crate) peers: bool,
     /// Within which time the first workers start.
-    pub start_spread: Duration,
-    pub settings: Settings,
-    pub weather: Weather,
+    pub(crate) start_spread: Duration,
+    pub(crate) settings: Settings,
+    pub(crate) weather: Weather,
     /// How long things get hurt.
-    pub hurt_for: Duration,
-    pub faults: Vec<(Time, Fault)>,
-    pub errands: usize,
+    pub(crate) hurt_for: Duration,
+    pub(crate) faults: Vec<(Time, Fault)>,
+    pub(crate) errands: usize,
     /// How long a save takes at most.
-    pub save: Duration,
+    pub(crate) save: Duration,
     /// Whether malformed input is sent.
-    pub vandal: bool,
+    pub(crate) vandal: bool,
     /// Directories stay down at the end.
-    pub no_directory_at_end: bool,
+    pub(crate) no_directory_at_end: bool,
     /// Whether what was journalled outlives the process.
-    pub disks: bool,
+    pub(crate) disks: bool,
     /// Nothing at all is hurt.
-    pub calm: bool,
+    pub(crate) calm: bool,
 }
 
 impl Plan {
-    pub fn new(dice: &mut Dice) -> Plan {
+    pub(crate) fn new(dice: &mut Dice) -> Plan {
         let workers = *dice.pick(&[1, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 7, 9]).expect("not empty");
         let calm = dice.below(12) == 0;
         let hurt_for = dice.span(Duration::from_secs(3), Duration::from_secs(10));

@@ -16,39 +16,39 @@ use crate::subscribers::Subscription;
 
 /// Counts all processes of a run, so that nothing meant for one reaches its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Life(pub u64);
+pub(crate) struct Life(pub u64);
 
 /// Where a worker runs.
 #[derive(Debug)]
-pub struct Host {
-    pub node: NodeId,
-    pub address: Address,
-    pub concurrency: u32,
+pub(crate) struct Host {
+    pub(crate) node: NodeId,
+    pub(crate) address: Address,
+    pub(crate) concurrency: u32,
     /// How much faster its clock runs, in millionths.
-    pub drift: i64,
-    pub wall: Wall,
-    pub last: Incarnation,
-    pub process: Option<Process>,
+    pub(crate) drift: i64,
+    pub(crate) wall: Wall,
+    pub(crate) last: Incarnation,
+    pub(crate) process: Option<Process>,
     /// What is left of the last process.
-    pub disk: Disk,
+    pub(crate) disk: Disk,
     /// What each input takes; zero but on a slow host.
-    pub service: Duration,
+    pub(crate) service: Duration,
     /// How slow its computations are.
-    pub compute_factor: u32,
+    pub(crate) compute_factor: u32,
     /// Stopped in order and not to come back, or not to join before its time.
-    pub away: bool,
+    pub(crate) away: bool,
 }
 
 /// What a caller that waits asked for.
 #[derive(Debug)]
-pub struct Asked {
-    pub flight: u64,
-    pub what: Question,
+pub(crate) struct Asked {
+    pub(crate) flight: u64,
+    pub(crate) what: Question,
 }
 
 /// As much of a request as its answer is judged by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
+pub(crate) enum Question {
     Elect(Term),
     Won,
     Settle,
@@ -66,59 +66,62 @@ pub enum Question {
 
 /// A follower as its leader knows it, by what came in on the stream.
 #[derive(Clone, Debug)]
-pub struct Heard {
-    pub at: Time,
-    pub number: Option<Number>,
+pub(crate) struct Heard {
+    pub(crate) at: Time,
+    pub(crate) number: Option<Number>,
 }
 
 /// A running worker with all that its shell would keep.
 #[derive(Debug)]
-pub struct Process {
-    pub life: Life,
-    pub member: Member,
-    pub worker: Worker,
-    pub born: Time,
-    pub inbox: VecDeque<Input>,
-    pub free_at: Time,
-    pub wakes_at: Option<Time>,
-    pub timer: Option<Time>,
-    pub timer_waits: bool,
-    pub spins: u32,
-    pub last_token: u64,
-    pub tokens: BTreeMap<ReplyToken, Asked>,
-    pub answered: BTreeSet<ReplyToken>,
-    pub calls: BTreeMap<CallId, u64>,
-    pub last_stream: u64,
-    pub ups: BTreeMap<StreamId, u64>,
-    pub downs: BTreeMap<StreamId, u64>,
-    pub subscribers: BTreeMap<u64, Subscription>,
-    pub computing: BTreeMap<ComputeId, bool>,
-    pub saving: VecDeque<Save>,
-    pub saved_by: Time,
-    pub disk: Disk,
-    pub stopping: bool,
-    pub stopped_at: Option<Time>,
+pub(crate) struct Process {
+    pub(crate) life: Life,
+    pub(crate) member: Member,
+    pub(crate) worker: Worker,
+    pub(crate) born: Time,
+    pub(crate) inbox: VecDeque<Input>,
+    pub(crate) free_at: Time,
+    pub(crate) wakes_at: Option<Time>,
+    pub(crate) timer: Option<Time>,
+    pub(crate) timer_waits: bool,
+    pub(crate) spins: u32,
+    pub(crate) last_token: u64,
+    pub(crate) tokens: BTreeMap<ReplyToken, Asked>,
+    pub(crate) answered: BTreeSet<ReplyToken>,
+    pub(crate) calls: BTreeMap<CallId, u64>,
+    pub(crate) last_stream: u64,
+    pub(crate) ups: BTreeMap<StreamId, u64>,
+    pub(crate) downs: BTreeMap<StreamId, u64>,
+    pub(crate) subscribers: BTreeMap<u64, Subscription>,
+    pub(crate) computing: BTreeMap<ComputeId, bool>,
+    pub(crate) saving: VecDeque<Save>,
+    pub(crate) saved_by: Time,
+    pub(crate) disk: Disk,
+    pub(crate) stopping: bool,
+    pub(crate) stopped_at: Option<Time>,
     // What the simulator knows of it from its notices and frames.
-    pub newest: Option<Leadership>,
-    pub leads: Option<Leadership>,
-    pub announced: bool,
-    pub electing: bool,
-    pub admitted: u32,
-    pub jac: Jac,
-    pub heard: BTreeMap<StreamId, Heard>,
+    pub(crate) newest: Option<Leadership>,
+    pub(crate) leads: Option<Leadership>,
+    pub(crate) announced: bool,
+    pub(crate) electing: bool,
+    pub(crate) admitted: u32,
+    pub(crate) jac: Jac,
+    pub(crate) heard: BTreeMap<StreamId, Heard>,
     /// What is held by its leader's word, or as leader by its followers' acknowledgements.
-    pub held: Option<(Leadership, Number)>,
+    pub(crate) held: Option<(Leadership, Number)>,
     /// What it led when the present step began.
-    pub led_before: Option<Leadership>,
+    pub(crate) led_before: Option<Leadership>,
+    /// When it took its last input, and whether the time since then ended its leadership.
+    pub(crate) stepped_at: Time,
+    pub(crate) was_frozen: bool,
     /// The last frame of the leader that it follows, on the stream that is open.
-    pub leader_heard: Option<(StreamId, Time)>,
-    pub first_numbers: BTreeMap<JobKey, (Leadership, Number)>,
-    pub tasks_asked: BTreeSet<TaskKey>,
-    pub joined_late: bool,
+    pub(crate) leader_heard: Option<(StreamId, Time)>,
+    pub(crate) first_numbers: BTreeMap<JobKey, (Leadership, Number)>,
+    pub(crate) tasks_asked: BTreeSet<TaskKey>,
+    pub(crate) joined_late: bool,
 }
 
 impl Process {
-    pub fn new(life: Life, member: Member, worker: Worker, born: Time, disk: Disk) -> Process {
+    pub(crate) fn new(life: Life, member: Member, worker: Worker, born: Time, disk: Disk) -> Process {
         Process {
             life,
             member,
@@ -153,6 +156,8 @@ impl Process {
             heard: BTreeMap::new(),
             held: None,
             led_before: None,
+            stepped_at: born,
+            was_frozen: false,
             leader_heard: None,
             first_numbers: BTreeMap::new(),
             tasks_asked: BTreeSet::new(),
@@ -160,12 +165,12 @@ impl Process {
         }
     }
 
-    pub fn identity(&self) -> Identity {
+    pub(crate) fn identity(&self) -> Identity {
         self.member.identity()
     }
 
     /// Numbers of one leadership compare; a newer one begins anew.
-    pub fn hear_held(&mut self, leadership: &Leadership, number: Number) {
+    pub(crate) fn hear_held(&mut self, leadership: &Leadership, number: Number) {
         match &mut self.held {
             Some((of, held)) if of == leadership => *held = number.max(*held),
             Some((of, _)) if *of > *leadership => {}
@@ -176,14 +181,14 @@ impl Process {
 
 impl Host {
     /// The clocks of the process that was born at `born`.
-    pub fn clocks(&self, born: Time, now: Time) -> Now {
+    pub(crate) fn clocks(&self, born: Time, now: Time) -> Now {
         let span = i128::from(now.0.saturating_sub(born.0));
         let local = span + span * i128::from(self.drift) / 1_000_000;
         Now { time: Time(u64::try_from(local).unwrap_or(0)), wall: Wall(self.wall.0 + now.0 / 1_000) }
     }
 
     /// When its process's clock will show `local`: not earlier, at most a few microseconds later.
-    pub fn when(&self, born: Time, local: Time) -> Time {
+    pub(crate) fn when(&self, born: Time, local: Time) -> Time {
         let span = i128::from(local.0) * 1_000_000 / i128::from(1_000_000 + self.drift);
         Time(born.0.saturating_add(u64::try_from(span).unwrap_or(u64::MAX)).saturating_add(2))
     }

@@ -34,22 +34,22 @@ impl<T> Ord for Entry<T> {
 
 /// The event queue.
 #[derive(Debug)]
-pub struct Queue<T> {
+pub(crate) struct Queue<T> {
     entries: BinaryHeap<Reverse<Entry<T>>>,
     serial: u64,
 }
 
 impl<T> Queue<T> {
-    pub fn new() -> Queue<T> {
+    pub(crate) fn new() -> Queue<T> {
         Queue { entries: BinaryHeap::new(), serial: 0 }
     }
 
-    pub fn add(&mut self, at: Time, what: T) {
+    pub(crate) fn add(&mut self, at: Time, what: T) {
         self.serial += 1;
         self.entries.push(Reverse(Entry { at, serial: self.serial, what }));
     }
 
-    pub fn take(&mut self) -> Option<(Time, T)> {
+    pub(crate) fn take(&mut self) -> Option<(Time, T)> {
         self.entries.pop().map(|Reverse(entry)| (entry.at, entry.what))
     }
 }

@@ -25,8 +25,8 @@ struct Watcher {
 
 /// A directory's host.
 #[derive(Debug)]
-pub struct Registry {
-    pub directory: Option<Directory>,
+pub(crate) struct Registry {
+    pub(crate) directory: Option<Directory>,
     incarnation: u64,
     watchers: Vec<Watcher>,
     expires: Option<Time>,
@@ -34,7 +34,7 @@ pub struct Registry {
 
 /// What happens at a directory.
 #[derive(Debug)]
-pub enum RegistryEvent {
+pub(crate) enum RegistryEvent {
     Asked(usize, Life, DirectoryRequest),
     Watched(usize, Life, Revision),
     Expires(Time),
@@ -42,12 +42,12 @@ pub enum RegistryEvent {
 }
 
 impl Registry {
-    pub fn new(incarnation: u64, dice: &mut Dice) -> Registry {
+    pub(crate) fn new(incarnation: u64, dice: &mut Dice) -> Registry {
         let directory = Directory::new(Incarnation(incarnation), LEASE_TTL, dice.roll());
         Registry { directory: Some(directory), incarnation, watchers: Vec::new(), expires: None }
     }
 
-    pub fn forget(&mut self, life: Life) {
+    pub(crate) fn forget(&mut self, life: Life) {
         self.watchers.retain(|watcher| watcher.life != life);
     }
 }
@@ -57,7 +57,7 @@ impl World {
         Now { time: self.now, wall: Wall(self.now.0 / 1_000) }
     }
 
-    pub fn registry_event(&mut self, at: usize, event: RegistryEvent) {
+    pub(crate) fn registry_event(&mut self, at: usize, event: RegistryEvent) {
         match event {
             RegistryEvent::Asked(host, life, request) => self.directory_asked(at, host, life, request),
             RegistryEvent::Watched(host, life, after) => self.directory_watched(at, host, life, after),
@@ -137,7 +137,7 @@ impl World {
         }
     }
 
-    pub fn directory_down(&mut self, at: usize, span: Duration) {
+    pub(crate) fn directory_down(&mut self, at: usize, span: Duration) {
         let registry = &mut self.registries[at];
         registry.directory = None;
         registry.expires = None;
@@ -146,7 +146,7 @@ impl World {
         self.after(span, Happening::Registry(at, RegistryEvent::Back));
     }
 
-    pub fn directory_back(&mut self, at: usize) {
+    pub(crate) fn directory_back(&mut self, at: usize) {
         if self.registries[at].directory.is_some() || (self.quiet_since.is_some() && self.plan.no_directory_at_end) {
             return;
         }
@@ -157,7 +157,7 @@ impl World {
     }
 
     /// Membership streams that lead over a cut link break.
-    pub fn strain_watches(&mut self) {
+    pub(crate) fn strain_watches(&mut self) {
         for at in 0..self.registries.len() {
             let place = self.hosts.len() + at;
             let cut: Vec<usize> = (0..self.hosts.len()).filter(|host| !self.net.connects(*host, place)).collect();

@@ -9,16 +9,16 @@ use crate::world::{Talk, World};
 
 /// What one seed came to.
 #[derive(Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Why it failed.
-    pub failure: Option<String>,
-    pub marks: Marks,
-    pub steps: u64,
-    pub transcript: String,
+    pub(crate) failure: Option<String>,
+    pub(crate) marks: Marks,
+    pub(crate) steps: u64,
+    pub(crate) transcript: String,
 }
 
 /// Runs one seed.
-pub fn one(seed: u64, talk: Talk) -> Outcome {
+pub(crate) fn one(seed: u64, talk: Talk) -> Outcome {
     let mut world = None;
     let run = catch_unwind(AssertUnwindSafe(|| world.insert(World::new(seed, talk)).run()));
     let panic = run.err().map(|panic| {
@@ -39,14 +39,14 @@ pub fn one(seed: u64, talk: Talk) -> Outcome {
 
 /// What many seeds came to.
 #[derive(Debug)]
-pub struct Report {
-    pub failures: Vec<(u64, String)>,
-    pub marks: Marks,
-    pub steps: u64,
+pub(crate) struct Report {
+    pub(crate) failures: Vec<(u64, String)>,
+    pub(crate) marks: Marks,
+    pub(crate) steps: u64,
 }
 
 /// Runs seeds from `first` on. Stops early when many have failed: more of the same helps nobody.
-pub fn many(first: u64, seeds: u64) -> Report {
+pub(crate) fn many(first: u64, seeds: u64) -> Report {
     let next = AtomicU64::new(first);
     let report = Mutex::new(Report { failures: Vec::new(), marks: Marks::new(), steps: 0 });
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

@@ -23,7 +23,7 @@ const LOOKS: u32 = 8;
 
 impl World {
     /// An observer looks at every worker now and then.
-    pub fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         let sights: Vec<_> =
             self.running().filter_map(|(at, process)| Some((at, process.worker.cluster().leadership?))).collect();
         for (at, leadership) in sights {

@@ -25,7 +25,7 @@ struct Side {
 
 /// A frame, or the end of the stream after all frames.
 #[derive(Debug)]
-pub enum Frame {
+pub(crate) enum Frame {
     Up(Up),
     Down(Down),
     EndUp,
@@ -40,7 +40,7 @@ impl Frame {
 
 /// A stream between two processes.
 #[derive(Debug)]
-pub struct Pipe {
+pub(crate) struct Pipe {
     follower: Side,
     leader: Option<Side>,
     leader_host: usize,
@@ -52,9 +52,9 @@ pub struct Pipe {
 
 /// What happens on a stream.
 #[derive(Debug)]
-pub enum PipeEvent {
+pub(crate) enum PipeEvent {
     Opens,
-    Frame(Frame),
+    Frame(Box<Frame>),
     /// A side notices that the connection is dead.
     Breaks {
         at_leader: bool,
@@ -62,7 +62,7 @@ pub enum PipeEvent {
 }
 
 impl World {
-    pub fn stream(&mut self, at: usize, life: Life, effect: StreamEffect) {
+    pub(crate) fn stream(&mut self, at: usize, life: Life, effect: StreamEffect) {
         match effect {
             StreamEffect::Open { stream, to } => self.open(at, life, stream, &to),
             StreamEffect::Up(stream, frame) => {
@@ -127,10 +127,10 @@ impl World {
         let clear = if frame.goes_up() { &mut pipe.clear_up } else { &mut pipe.clear_down };
         *clear = (*clear + Duration::from_micros(1)).max(now + delay);
         let at = *clear;
-        self.queue.add(at, Happening::Pipe(id, PipeEvent::Frame(frame)));
+        self.queue.add(at, Happening::Pipe(id, PipeEvent::Frame(Box::new(frame))));
     }
 
-    pub fn pipe_event(&mut self, id: u64, event: PipeEvent) {
+    pub(crate) fn pipe_event(&mut self, id: u64, event: PipeEvent) {
         match event {
             PipeEvent::Opens => self.opens(id),
             PipeEvent::Frame(frame) => {
@@ -139,9 +139,9 @@ impl World {
                 let (from, to) = if frame.goes_up() { (down, up) } else { (up, down) };
                 let behind = pipe.stalled.iter().any(|stalled| stalled.goes_up() == frame.goes_up());
                 if behind || !self.net.passes(from, to) {
-                    pipe.stalled.push_back(frame);
+                    pipe.stalled.push_back(*frame);
                 } else {
-                    self.frame_arrives(id, frame);
+                    self.frame_arrives(id, *frame);
                 }
             }
             PipeEvent::Breaks { at_leader } => self.breaks(id, at_leader),
@@ -218,7 +218,7 @@ impl World {
     }
 
     /// The process at one end died: the other end learns it soon, or only when its own patience ends.
-    pub fn end_died(&mut self, id: u64, at_leader: bool) {
+    pub(crate) fn end_died(&mut self, id: u64, at_leader: bool) {
         let (soon, late) =
             (self.net.delay(&mut self.dice), self.dice.span(Duration::from_secs(1), Duration::from_secs(8)));
         let told = self.dice.below(10) < 7;
@@ -235,7 +235,7 @@ impl World {
     }
 
     /// Hosts were cut off from each other: each stream between them breaks some day, unless it heals before.
-    pub fn strain_streams(&mut self) {
+    pub(crate) fn strain_streams(&mut self) {
         let strained: Vec<u64> = self
             .pipes
             .iter()
@@ -253,7 +253,7 @@ impl World {
     }
 
     /// After a heal the stalled frames arrive, in order.
-    pub fn release_streams(&mut self) {
+    pub(crate) fn release_streams(&mut self) {
         let stalled: Vec<u64> =
             self.pipes.iter().filter(|(_, pipe)| !pipe.stalled.is_empty()).map(|(id, _)| *id).collect();
         for id in stalled {

@@ -18,7 +18,7 @@ use crate::world::{Happening, World};
 
 /// One subscriber at one node.
 #[derive(Debug)]
-pub struct Subscription {
+pub(crate) struct Subscription {
     query: JobQuery,
     job: JobKey,
     serial: u64,
@@ -29,7 +29,7 @@ pub struct Subscription {
 
 impl World {
     /// A client opens a stream at some node, with its last cursor.
-    pub fn subscribe(&mut self, at: usize) {
+    pub(crate) fn subscribe(&mut self, at: usize) {
         let host = self.any_host();
         self.errands[at].serial += 1;
         let serial = self.errands[at].serial;
@@ -40,7 +40,7 @@ impl World {
         self.after(delay, Happening::Errand(at, Step::Arrives { serial, host }));
     }
 
-    pub fn subscription_arrives(&mut self, at: usize, serial: u64, host: usize) {
+    pub(crate) fn subscription_arrives(&mut self, at: usize, serial: u64, host: usize) {
         if self.errands[at].serial != serial {
             return;
         }
@@ -96,7 +96,7 @@ impl World {
     }
 
     /// A job moved: whoever waits for it gets its newest state.
-    pub fn pump_all(&mut self, host: usize, job: &JobKey) {
+    pub(crate) fn pump_all(&mut self, host: usize, job: &JobKey) {
         let Some(process) = &self.hosts[host].process else { return };
         let of_job = |subscription: &Subscription| subscription.job == *job;
         let waiting: Vec<u64> =
@@ -107,7 +107,7 @@ impl World {
     }
 
     /// A message reaches its subscriber, if it still listens there.
-    pub fn message(&mut self, at: usize, serial: u64, host: usize, life: Life, view: &Arc<JobView>) {
+    pub(crate) fn message(&mut self, at: usize, serial: u64, host: usize, life: Life, view: &Arc<JobView>) {
         let errand = &mut self.errands[at];
         if errand.serial != serial || errand.stage != Stage::Following {
             return;
@@ -155,14 +155,14 @@ impl World {
     }
 
     /// A node that had no time when its last message arrived has some now.
-    pub fn ready(&mut self, at: usize, host: usize, life: Life) {
+    pub(crate) fn ready(&mut self, at: usize, host: usize, life: Life) {
         if self.process(host, life).is_some() {
             self.pump(host, at);
         }
     }
 
     /// The node that served a subscriber died.
-    pub fn server_died(&mut self, subscriber: u64, serial: u64) {
+    pub(crate) fn server_died(&mut self, subscriber: u64, serial: u64) {
         let at = subscriber as usize;
         self.errands[at].roamed |= self.errands[at].cursor.is_some();
         let after = self.dice.span(Duration::from_millis(1), Duration::from_millis(500));
@@ -171,7 +171,7 @@ impl World {
 }
 
 impl Subscription {
-    pub fn serial(&self) -> u64 {
+    pub(crate) fn serial(&self) -> u64 {
         self.serial
     }
 }

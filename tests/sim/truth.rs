@@ -20,9 +20,9 @@ use crate::world::World;
 
 /// What the simulator remembers about the whole cluster.
 #[derive(Debug, Default)]
-pub struct Truth {
+pub(crate) struct Truth {
     /// What somebody was told for good: that a job is acknowledged, or how it ended.
-    pub promised: BTreeMap<JobKey, JobState>,
+    pub(crate) promised: BTreeMap<JobKey, JobState>,
     /// What was held at some time.
     held: BTreeMap<JobKey, JobState>,
     contents: BTreeMap<(Leadership, Number), u64>,
@@ -32,9 +32,14 @@ pub struct Truth {
 
 impl World {
     /// Looks at an input before its worker does.
-    pub fn before_step(&mut self, at: usize, input: &Input) {
-        let now = self.now;
+    pub(crate) fn before_step(&mut self, at: usize, input: &Input) {
+        let (now, host) = (self.now, &self.hosts[at]);
+        let Some(process) = &host.process else { return };
+        let clock = |time| host.clocks(process.born, time).time;
+        let gap = clock(now).since(clock(process.stepped_at));
+        let longest = self.plan.settings.election_timeout_min;
         let Some(process) = &mut self.hosts[at].process else { return };
+        (process.stepped_at, process.was_frozen) = (now, gap > longest);
         process.led_before = process.leads.clone();
         match input {
             Input::LeaderStirred { stream } | Input::LeaderSent { stream, .. } if process.ups.contains_key(stream) => {
@@ -82,8 +87,17 @@ impl World {
         }
     }
 
+    /// A leadership ends with a gap longer than ELECTION_TIMEOUT_MIN in its leader's own loop (section 6, 1).
+    pub(crate) fn check_thawed(&mut self, at: usize) {
+        let Some(process) = self.hosts[at].process.as_ref().filter(|process| process.was_frozen) else { return };
+        if process.leads.is_some() && process.leads == process.led_before {
+            let text = format!("{} stood still too long and leads on as {:?}", process.member.node, process.leads);
+            self.break_("freeze (section 6, 1)", text);
+        }
+    }
+
     /// After a step of a leader: what is held now, by what its followers told it.
-    pub fn after_step(&mut self, at: usize) {
+    pub(crate) fn after_step(&mut self, at: usize) {
         let (now, host) = (self.now, &self.hosts[at]);
         let Some(process) = host.process.as_ref().filter(|process| process.leads.is_some()) else { return };
         let clock = |time| host.clocks(process.born, time).time;
@@ -101,17 +115,24 @@ impl World {
         }
     }
 
-    pub fn notice(&mut self, at: usize, notice: &Notice) {
+    pub(crate) fn notice(&mut self, at: usize, notice: &Notice) {
         let cap = self.plan.settings.max_jobs_per_term;
         let Some(process) = &mut self.hosts[at].process else { return };
         let identity = process.identity();
         match notice {
             Notice::Following(leadership) => self.follows(at, leadership),
             Notice::LeadershipBegan { leadership, .. } => {
+                let stale = leadership.jac < process.jac;
                 (process.leads, process.announced, process.admitted) = (Some(leadership.clone()), false, 0);
                 (process.held, process.newest) = (None, Some(leadership.clone()));
                 process.heard.clear();
                 self.see(Seen::Led { process: identity, leadership: leadership.clone() });
+                if stale {
+                    self.break_(
+                        "candidacy (section 6, 4)",
+                        format!("{leadership} wins with a JAC that has risen since"),
+                    );
+                }
             }
             Notice::LeadershipMovedUp(_, to) => {
                 process.leads = Some(to.clone());
@@ -143,7 +164,8 @@ impl World {
                 self.truth.second_copies.insert((task.clone(), *attempt));
             }
             Notice::TaskEnded { task, attempt, failure: None, .. } => {
-                if self.truth.second_copies.contains(&(task.clone(), *attempt)) {
+                let was_second = self.truth.second_copies.contains(&(task.clone(), *attempt));
+                if was_second {
                     self.marks.hit(Mark::SecondCopyWon);
                 }
             }
@@ -176,21 +198,21 @@ impl World {
         }
     }
 
-    pub fn follows(&mut self, at: usize, leadership: &Leadership) {
+    pub(crate) fn follows(&mut self, at: usize, leadership: &Leadership) {
         let Some(process) = &mut self.hosts[at].process else { return };
         process.newest = Some(leadership.clone());
         let process = process.identity();
         self.see(Seen::Follows { process, leadership: leadership.clone() });
     }
 
-    pub fn jac_told(&mut self, at: usize, jac: Jac) {
+    pub(crate) fn jac_told(&mut self, at: usize, jac: Jac) {
         let Some(process) = self.hosts[at].process.as_mut().filter(|process| process.jac != jac) else { return };
         process.jac = jac;
         let owner = process.identity();
         self.see(Seen::JacTold { owner, jac });
     }
 
-    pub fn check_request(&mut self, at: usize, request: &Request, leads: Option<Leadership>) {
+    pub(crate) fn check_request(&mut self, at: usize, request: &Request, leads: Option<Leadership>) {
         match request {
             Request::Elect(elect) => {
                 if !elect.around.is_empty() {
@@ -206,7 +228,8 @@ impl World {
                 }
             }
             Request::ExecuteTask(execute) => {
-                if leads.as_ref() != Some(&execute.leadership) {
+                let own = leads.as_ref() == Some(&execute.leadership);
+                if !own {
                     let node = self.hosts[at].node.clone();
                     self.break_(
                         "fence (section 7)",
@@ -219,7 +242,7 @@ impl World {
         }
     }
 
-    pub fn check_reply(
+    pub(crate) fn check_reply(
         &mut self,
         at: usize,
         what: &Question,
@@ -278,7 +301,7 @@ impl World {
     }
 
     /// A view leaves a node.
-    pub fn shown(&mut self, at: usize, view: &std::sync::Arc<JobView>, to_client: bool) {
+    pub(crate) fn shown(&mut self, at: usize, view: &std::sync::Arc<JobView>, to_client: bool) {
         if view.state.is_terminal() {
             self.check_held(at, &view.key, view);
             self.promise(&view.key, view.state);
@@ -290,7 +313,7 @@ impl World {
     }
 
     /// A view of a node's own replica leaves it.
-    pub fn shown_own(&mut self, at: usize, view: &std::sync::Arc<JobView>) {
+    pub(crate) fn shown_own(&mut self, at: usize, view: &std::sync::Arc<JobView>) {
         self.shown(at, view, true);
         if let Some(process) = &self.hosts[at].process {
             let by = process.identity();
@@ -304,12 +327,12 @@ impl World {
     }
 
     /// OK, cancels and outcomes are told when held, not before (sections 1 and 7).
-    pub fn check_held(&mut self, at: usize, key: &JobKey, view: &JobView) {
+    pub(crate) fn check_held(&mut self, at: usize, key: &JobKey, view: &JobView) {
         let told = if view.state.is_terminal() { view.state } else { JobState::Running };
         self.check_told(at, key, told, view.stamp.as_ref().map(|stamp| stamp.number));
     }
 
-    pub fn check_told(&mut self, at: usize, key: &JobKey, told: JobState, stamp: Option<Number>) {
+    pub(crate) fn check_told(&mut self, at: usize, key: &JobKey, told: JobState, stamp: Option<Number>) {
         if self.truth.held.get(key).is_some_and(|held| *held >= told) {
             return;
         }
@@ -336,7 +359,7 @@ impl World {
         self.break_("held (section 1)", text);
     }
 
-    pub fn check_save(&mut self, at: usize, save: &Save) {
+    pub(crate) fn check_save(&mut self, at: usize, save: &Save) {
         let Some(process) = &self.hosts[at].process else { return };
         let (node, life, leads) = (process.member.node.clone(), process.life, process.leads.clone());
         self.note_numbers(at, save);
@@ -375,7 +398,7 @@ impl World {
     }
 
     /// A position names a replica's content exactly (section 1).
-    pub fn check_disk(&mut self, at: usize) {
+    pub(crate) fn check_disk(&mut self, at: usize) {
         let Some(process) = &self.hosts[at].process else { return };
         let disk = &process.disk;
         let Some(leadership) = disk.position().leadership.clone() else { return };
@@ -395,7 +418,7 @@ impl World {
         }
     }
 
-    pub fn check_up(&mut self, at: usize, frame: &Up) {
+    pub(crate) fn check_up(&mut self, at: usize, frame: &Up) {
         match frame {
             Up::Join { .. } => {}
             Up::Hashes(_) => self.marks.hit(Mark::JoinedByHashes),
@@ -419,7 +442,7 @@ impl World {
         }
     }
 
-    pub fn check_down(&mut self, at: usize, frame: &Down) {
+    pub(crate) fn check_down(&mut self, at: usize, frame: &Down) {
         let (held, leadership) = match frame {
             Down::Batch(batch) => {
                 self.check_admissions_journalled(at, batch);

@@ -24,7 +24,7 @@ const WITHIN: Duration = Duration::from_secs(2);
 
 impl World {
     /// Somebody out there sends garbage to a worker.
-    pub fn throw_garbage(&mut self) {
+    pub(crate) fn throw_garbage(&mut self) {
         if self.quiet_since.is_some() {
             return;
         }

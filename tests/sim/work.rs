@@ -8,9 +8,9 @@ use floodline::protocol::dice::Dice;
 use floodline::protocol::ids::{Digest, JobId, JobKey};
 
 /// A MAX list that holds this number fails wherever its slice is computed.
-pub const POISON: i64 = i64::MIN + 666;
+pub(crate) const POISON: i64 = i64::MIN + 666;
 
-pub fn key(id: &str, payload: &Payload) -> JobKey {
+pub(crate) fn key(id: &str, payload: &Payload) -> JobKey {
     JobKey { id: JobId::new(id).expect("a good name"), digest: digest(payload) }
 }
 
@@ -28,7 +28,7 @@ fn digest(payload: &Payload) -> Digest {
     Digest(bytes)
 }
 
-pub fn any(dice: &mut Dice) -> Payload {
+pub(crate) fn any(dice: &mut Dice) -> Payload {
     let length = 1 + dice.below(12);
     match dice.below(4) {
         0 => Payload::Max((0..length).map(|_| i64::try_from(dice.below(2_000)).unwrap_or(0) - 1_000).collect()),
@@ -40,14 +40,14 @@ pub fn any(dice: &mut Dice) -> Payload {
     }
 }
 
-pub fn poisoned(dice: &mut Dice) -> Payload {
+pub(crate) fn poisoned(dice: &mut Dice) -> Payload {
     let mut numbers: Vec<i64> = (0..2 + dice.below(6)).map(|_| i64::try_from(dice.below(100)).unwrap_or(0)).collect();
     let at = usize::try_from(dice.below(numbers.len() as u64)).unwrap_or(0);
     numbers[at] = POISON;
     Payload::Max(Arc::from(numbers))
 }
 
-pub fn is_poisoned(payload: &Payload) -> bool {
+pub(crate) fn is_poisoned(payload: &Payload) -> bool {
     matches!(payload, Payload::Max(numbers) if numbers.contains(&POISON))
 }
 
@@ -55,7 +55,7 @@ fn is_prime(n: u64) -> bool {
     n >= 2 && (2..).take_while(|d| d * d <= n).all(|d| !n.is_multiple_of(d))
 }
 
-pub fn right(payload: &Payload) -> Right {
+pub(crate) fn right(payload: &Payload) -> Right {
     if is_poisoned(payload) {
         return Right::Fails;
     }
@@ -68,7 +68,7 @@ pub fn right(payload: &Payload) -> Right {
 }
 
 /// What a pool would compute: by the job kinds themselves.
-pub fn compute(slice: &Payload) -> Option<Value> {
+pub(crate) fn compute(slice: &Payload) -> Option<Value> {
     if is_poisoned(slice) { None } else { slice.run(&|| false).ok() }
 }
 

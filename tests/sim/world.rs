@@ -3,6 +3,7 @@
 //! Owns time. Everything that happens is a [`Happening`] of the queue, so that the same seed gives the same run.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::time::Duration;
 
 use floodline::guarantees::history::{Event, Hurt, Seen};
@@ -29,7 +30,7 @@ use crate::truth::Truth;
 
 /// What happens next.
 #[derive(Debug)]
-pub enum Happening {
+pub(crate) enum Happening {
     Start(usize),
     Input(usize, Life, Input),
     Wake(usize, Life),
@@ -50,7 +51,7 @@ pub enum Happening {
 
 /// Where the transcript goes.
 #[derive(Debug)]
-pub enum Talk {
+pub(crate) enum Talk {
     Off,
     Print,
     Keep(String),
@@ -58,31 +59,31 @@ pub enum Talk {
 
 /// A run.
 #[derive(Debug)]
-pub struct World {
-    pub plan: Plan,
-    pub dice: Dice,
-    pub now: Time,
-    pub queue: Queue<Happening>,
-    pub hosts: Vec<Host>,
-    pub registries: Vec<Registry>,
-    pub net: Network,
-    pub flights: BTreeMap<u64, Flight>,
-    pub pipes: BTreeMap<u64, Pipe>,
-    pub errands: Vec<Errand>,
-    pub dooms: Vec<Trigger>,
-    pub split: Option<crate::faults::Split>,
-    pub judge: Judge,
-    pub truth: Truth,
-    pub marks: Marks,
-    pub talk: Talk,
-    pub broken: Option<Violation>,
-    pub quiet_since: Option<Time>,
-    pub settled_looks: u32,
+pub(crate) struct World {
+    pub(crate) plan: Plan,
+    pub(crate) dice: Dice,
+    pub(crate) now: Time,
+    pub(crate) queue: Queue<Happening>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) registries: Vec<Registry>,
+    pub(crate) net: Network,
+    pub(crate) flights: BTreeMap<u64, Flight>,
+    pub(crate) pipes: BTreeMap<u64, Pipe>,
+    pub(crate) errands: Vec<Errand>,
+    pub(crate) dooms: Vec<Trigger>,
+    pub(crate) split: Option<crate::faults::Split>,
+    pub(crate) judge: Judge,
+    pub(crate) truth: Truth,
+    pub(crate) marks: Marks,
+    pub(crate) talk: Talk,
+    pub(crate) broken: Option<Violation>,
+    pub(crate) quiet_since: Option<Time>,
+    pub(crate) settled_looks: u32,
     /// Something was split, lost or late.
-    pub was_hurt: bool,
-    pub done: bool,
-    pub steps: u64,
-    pub scratch: Effects,
+    pub(crate) was_hurt: bool,
+    pub(crate) done: bool,
+    pub(crate) steps: u64,
+    pub(crate) scratch: Effects,
     last: u64,
 }
 
@@ -95,7 +96,7 @@ const SETTLE_WITHOUT_DIRECTORY: Duration = Duration::from_secs(150);
 const MOST_STEPS: u64 = 1_000_000;
 
 impl World {
-    pub fn new(seed: u64, talk: Talk) -> World {
+    pub(crate) fn new(seed: u64, talk: Talk) -> World {
         let mut dice = Dice::new(seed ^ 0x5EED_F100_D11E);
         let plan = Plan::new(&mut dice);
         let workers = plan.workers + plan.joiners;
@@ -158,7 +159,7 @@ impl World {
     }
 
     /// Runs until the cluster is whole again, or something is broken.
-    pub fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         while !self.done && self.broken.is_none() && self.judge.violations().is_empty() {
             let Some((at, happening)) = self.queue.take() else { return };
             if self.steps > MOST_STEPS {
@@ -196,56 +197,56 @@ impl World {
     }
 
     /// The settle time over which a whole cluster is called broken.
-    pub fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         if self.plan.no_directory_at_end { SETTLE_WITHOUT_DIRECTORY } else { SETTLE }
     }
 
-    pub fn fresh(&mut self) -> u64 {
+    pub(crate) fn fresh(&mut self) -> u64 {
         self.last += 1;
         self.last
     }
 
-    pub fn after(&mut self, span: Duration, happening: Happening) {
+    pub(crate) fn after(&mut self, span: Duration, happening: Happening) {
         let at = self.now + span.max(Duration::from_micros(1));
         self.queue.add(at, happening);
     }
 
-    pub fn tell(&mut self, make: impl FnOnce(&World) -> String) {
+    pub(crate) fn tell(&mut self, make: impl FnOnce(&World) -> String) {
         if matches!(self.talk, Talk::Off) {
             return;
         }
         let line = format!("{:>12}  {}\n", self.now.to_string(), make(self));
         match &mut self.talk {
             Talk::Off => {}
-            Talk::Print => print!("{line}"),
+            Talk::Print => std::io::stdout().write_all(line.as_bytes()).expect("stdout is open"),
             Talk::Keep(text) => text.push_str(&line),
         }
     }
 
-    pub fn see(&mut self, seen: Seen) {
+    pub(crate) fn see(&mut self, seen: Seen) {
         self.was_hurt |= matches!(seen, Seen::Hurt(_));
         self.judge.see(&Event { at: self.now, seen });
     }
 
-    pub fn break_(&mut self, what: &'static str, text: String) {
+    pub(crate) fn break_(&mut self, what: &'static str, text: String) {
         if self.broken.is_none() {
             self.broken = Some(Violation { guarantee: what, at: self.now, text });
         }
     }
 
-    pub fn process(&mut self, host: usize, life: Life) -> Option<&mut Process> {
+    pub(crate) fn process(&mut self, host: usize, life: Life) -> Option<&mut Process> {
         self.hosts[host].process.as_mut().filter(|process| process.life == life)
     }
 
-    pub fn running(&self) -> impl Iterator<Item = (usize, &Process)> {
+    pub(crate) fn running(&self) -> impl Iterator<Item = (usize, &Process)> {
         self.hosts.iter().enumerate().filter_map(|(at, host)| host.process.as_ref().map(|process| (at, process)))
     }
 
-    pub fn host_at(&self, address: &Address) -> Option<usize> {
+    pub(crate) fn host_at(&self, address: &Address) -> Option<usize> {
         self.hosts.iter().position(|host| host.address == *address)
     }
 
-    pub fn start(&mut self, at: usize) {
+    pub(crate) fn start(&mut self, at: usize) {
         if self.hosts[at].process.is_some() {
             return;
         }
@@ -283,7 +284,7 @@ impl World {
         self.deliver(at, life, Input::Started);
     }
 
-    pub fn deliver(&mut self, host: usize, life: Life, input: Input) {
+    pub(crate) fn deliver(&mut self, host: usize, life: Life, input: Input) {
         if let Some(process) = self.process(host, life) {
             process.inbox.push_back(input);
             self.serve(host);
@@ -291,7 +292,7 @@ impl World {
     }
 
     /// Gives a process what waits for it, as far as it has time for it now.
-    pub fn serve(&mut self, at: usize) {
+    pub(crate) fn serve(&mut self, at: usize) {
         loop {
             let (now, host) = (self.now, &mut self.hosts[at]);
             let service = host.service;
@@ -336,7 +337,7 @@ impl World {
     }
 
     /// Sets the one timer of a process. An earlier one that is set already looks again when it fires.
-    pub fn arm(&mut self, at: usize) {
+    pub(crate) fn arm(&mut self, at: usize) {
         let (now, host) = (self.now, &self.hosts[at]);
         let Some(process) = &host.process else { return };
         let Some(deadline) = process.worker.next_deadline().filter(|_| !process.timer_waits) else { return };
@@ -376,7 +377,7 @@ impl World {
         self.arm(at);
     }
 
-    pub fn elections_without_directory(&mut self) {
+    pub(crate) fn elections_without_directory(&mut self) {
         if self.plan.directories > 0 && self.registries.iter().all(|registry| registry.directory.is_none()) {
             self.marks.hit(Mark::DirectoryDownElection);
         }
