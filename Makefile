@@ -28,6 +28,7 @@ sim: ## Simulate whole clusters from SEEDS seeds (2000), beginning with FIRST (1
 verify: pure ## Check format, lints, purity, structure and documentation; writes nothing but build output
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) clippy --locked --test sim -- -D warnings
 	$(CARGO) test --locked --quiet --test structure
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items --lib
 
