@@ -82,11 +82,13 @@ mod tests {
         Save {
             id: SaveId(id),
             records: Vec::new(),
+            removed: Vec::new(),
             position: Position::default(),
             past: None,
             term: Term(0),
             jac: Jac(0),
             incarnation: Incarnation(1),
+            remembered: Vec::new(),
         }
     }
 

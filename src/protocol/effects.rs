@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 
 use crate::jobs::Payload;
 
-use super::ids::{CallId, ComputeId, Incarnation, Jac, JobKey, Member, Position, ReplyToken, SaveId, StreamId, Term};
-use super::ledger::{Past, Stamped};
+use super::ids::{
+    CallId, ComputeId, Incarnation, Jac, JobKey, Member, NodeId, Position, ReplyToken, SaveId, StreamId, Term,
+};
+use super::ledger::{Past, RecordName, Stamped};
 use super::message::{DirectoryId, DirectoryRequest, Down, Peer, Refusal, Request, Response, Revision, Up};
 use super::notice::Notice;
 
@@ -52,13 +54,15 @@ pub struct Call {
     pub within: std::time::Duration,
 }
 
-/// One write to the journal, whole or not at all. A job's payload is dropped with the record that ends it.
+/// One write to the journal, whole or not at all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Save {
     /// Names it; they complete in order.
     pub id: SaveId,
     /// Records that changed.
     pub records: Vec<Stamped>,
+    /// Records that are kept no longer; none of them is among `records`.
+    pub removed: Vec<RecordName>,
     /// Where the replica stands with them.
     pub position: Position,
     /// The leaderships followed before, if they changed.
@@ -69,6 +73,8 @@ pub struct Save {
     pub jac: Jac,
     /// This worker's incarnation.
     pub incarnation: Incarnation,
+    /// JACs of other workers that this one remembers for them, as far as they changed (section 6).
+    pub remembered: Vec<(NodeId, Jac)>,
 }
 
 /// Something on a Replicate stream.

@@ -62,7 +62,9 @@ use dice::Dice;
 use effects::{Call, Save};
 use election::Elections;
 use executor::Executor;
-use ids::{Address, AttemptName, CallId, Jac, Leadership, Member, Number, Position, SaveId, StreamId, TaskKey, Term};
+use ids::{
+    Address, AttemptName, CallId, Jac, Leadership, Member, NodeId, Number, Position, SaveId, StreamId, TaskKey, Term,
+};
 use leadership::{Leading, Role};
 use leases::Leases;
 use ledger::{Ledger, Past, Stamped};
@@ -107,6 +109,8 @@ pub struct Stored {
     pub term: Term,
     /// Its own JAC.
     pub jac: Jac,
+    /// The JACs that it remembers for other workers.
+    pub remembered: BTreeMap<NodeId, Jac>,
 }
 
 /// A write on its way to the journal.
@@ -380,7 +384,17 @@ impl Worker {
             self.unsaved_admission = Some(id);
         }
         let (position, term, jac) = (self.ledger.position().clone(), self.elections.highest, self.jac);
-        out.saves.push(Save { id, records, position, past, term, jac, incarnation: self.me.incarnation });
+        out.saves.push(Save {
+            id,
+            records,
+            removed: Vec::new(),
+            position,
+            past,
+            term,
+            jac,
+            incarnation: self.me.incarnation,
+            remembered: Vec::new(),
+        });
     }
 
     /// The journal has a save and all before it: what rests on it may be told.
