@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use floodline::jobs::Payload;
 use floodline::protocol::Stored;
 use floodline::protocol::effects::Save;
-use floodline::protocol::ids::{Jac, JobKey, Number, Position, Term};
+use floodline::protocol::ids::{Incarnation, Jac, JobKey, NodeId, Number, Position, Term};
 use floodline::protocol::ledger::{Job, Past, Record, RecordName, Stamped};
 use floodline::protocol::view::JobState;
 
@@ -18,6 +18,8 @@ pub(crate) struct Disk {
     past: Past,
     term: Term,
     jac: Jac,
+    remembered: BTreeMap<NodeId, Jac>,
+    incarnation: Incarnation,
     hash: u64,
 }
 
@@ -31,10 +33,22 @@ impl Disk {
             }
             self.put(stamped.clone());
         }
+        save.removed.iter().for_each(|name| self.remove(name));
+        self.remembered.extend(save.remembered.iter().cloned());
         self.position = save.position.clone();
         self.past = save.past.clone().unwrap_or_else(|| std::mem::take(&mut self.past));
         self.term = save.term;
         self.jac = save.jac;
+        self.incarnation = self.incarnation.max(save.incarnation);
+    }
+
+    /// A journal knows of each start before anyone else does.
+    pub(crate) fn opened(&mut self, incarnation: Incarnation) {
+        self.incarnation = incarnation;
+    }
+
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        self.incarnation
     }
 
     fn put(&mut self, stamped: Stamped) {
@@ -64,6 +78,7 @@ impl Disk {
             past: self.past.clone(),
             term: self.term,
             jac: self.jac,
+            remembered: self.remembered.clone(),
         }
     }
 
