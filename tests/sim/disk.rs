@@ -124,8 +124,12 @@ impl Disk {
     /// The state in which it holds a job; none if it does not.
     pub(crate) fn state(&self, key: &JobKey) -> Option<JobState> {
         let (job, _) = self.job(key)?;
-        Some(job.ended.as_ref().map_or(JobState::Running, |(outcome, _)| outcome.state()))
+        Some(state_of(job))
     }
+}
+
+pub(crate) fn state_of(job: &Job) -> JobState {
+    job.ended.as_ref().map_or(JobState::Running, |(outcome, _)| outcome.state())
 }
 
 fn name_of(record: &Record) -> RecordName {

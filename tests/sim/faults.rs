@@ -90,7 +90,11 @@ pub(crate) enum Fault {
     Kill(Pick),
     KillAll,
     Doom(Trigger),
-    Split { one_way: bool, alone: bool, for_: Duration },
+    Split {
+        one_way: bool,
+        alone: bool,
+        for_: Duration,
+    },
     Pause(Pick, Duration),
     Slow(Pick, Duration),
     Stop(Pick),

@@ -123,7 +123,8 @@ fn hosts(dice: &mut Dice, workers: u64, calm: bool, hurt_for: Duration) -> Vec<H
     // Clocks are nearly right in most clusters, and some percent wrong in some.
     let drift = if calm { 0 } else { pick(dice, &[200, 200, 200, 30_000]) };
     let host = |at| HostPlan {
-        starts: Time::ZERO + if at < workers { dice.span(Duration::ZERO, spread) } else { dice.span(MS(1_500), hurt_for) },
+        starts: Time::ZERO
+            + if at < workers { dice.span(Duration::ZERO, spread) } else { dice.span(MS(1_500), hurt_for) },
         concurrency: 1 + u32::try_from(dice.below(3)).unwrap_or(0),
         drift: i64::try_from(dice.below(2 * drift + 1)).unwrap_or(0) - drift.cast_signed(),
         wall: Wall(1_700_000_000_000 + dice.below(2_000)),
@@ -205,7 +206,8 @@ fn faults(dice: &mut Dice, hurt_for: Duration, long: bool) -> Vec<(Time, Fault)>
     if long {
         // Longer than any lease, so that each part forgets the other one.
         let begins = all.dice.span(MS(200), hurt_for / 3);
-        let fault = Fault::Split { one_way: false, alone: all.dice.below(4) == 0, for_: all.dice.span(SECS(8), SECS(40)) };
+        let fault =
+            Fault::Split { one_way: false, alone: all.dice.below(4) == 0, for_: all.dice.span(SECS(8), SECS(40)) };
         all.faults.push((Time::ZERO + begins, fault));
     }
     all.add(40, 3, |dice| Fault::Kill(who(dice)));

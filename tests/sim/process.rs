@@ -8,10 +8,12 @@ use floodline::protocol::ids::{
     Address, CallId, ComputeId, Identity, Incarnation, Jac, JobKey, Leadership, Member, NodeId, Number, ReplyToken,
     StreamId, TaskKey, Term,
 };
+use floodline::protocol::ledger::Record;
 use floodline::protocol::time::{Now, Time, Wall};
+use floodline::protocol::view::JobState;
 use floodline::protocol::{Input, Worker};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, state_of};
 use crate::subscribers::Subscription;
 
 /// Counts all processes of a run, so that nothing meant for one reaches its successor.
@@ -175,6 +177,16 @@ impl Process {
 
     pub(crate) fn identity(&self) -> Identity {
         self.member.identity()
+    }
+
+    /// The number of a job's record in the last write on its way, if the job has come as far there as `told`.
+    pub(crate) fn number_on_its_way(&self, key: &JobKey, told: JobState) -> Option<Number> {
+        let records = self.saving.iter().rev().flat_map(|save| &save.records);
+        let last = records.filter_map(|stamped| match &stamped.record {
+            Record::Job(job) if job.key == *key => Some((state_of(job), stamped.stamp.number)),
+            Record::Job(_) | Record::Payload(..) | Record::Task(..) => None,
+        });
+        last.take(1).find(|(state, _)| *state >= told).map(|(_, number)| number)
     }
 
     /// Numbers of one leadership compare; a newer one begins anew.

@@ -36,7 +36,8 @@ impl World {
             return self.after(Duration::from_millis(50), Happening::Look);
         };
         // Those that are down have come back by then.
-        let reason = if self.now.since(since) < RETURN { Some("not all are back".to_owned()) } else { self.unsettled() };
+        let reason =
+            if self.now.since(since) < RETURN { Some("not all are back".to_owned()) } else { self.unsettled() };
         self.settled_looks = if reason.is_none() { self.settled_looks + 1 } else { 0 };
         let late = self.now.since(since) > self.patience();
         if self.settled_looks >= LOOKS || late {
@@ -95,7 +96,8 @@ impl World {
         self.done = true;
         self.tell(|_| format!("the end, {}", reason.as_deref().unwrap_or("whole")));
         self.mark_content();
-        if self.running().any(|(_, process)| process.disk.jobs().any(|job| self.truth.brought_back.contains(&job.key))) {
+        if self.running().any(|(_, process)| process.disk.jobs().any(|job| self.truth.brought_back.contains(&job.key)))
+        {
             self.marks.hit(Mark::BroughtBack);
         }
         let sights = self.running().map(|(_, process)| sight(process)).collect();

@@ -217,7 +217,9 @@ impl World {
         let Some(fence) = &process.fence else { return };
         if leadership < fence {
             let text = format!("{} follows {leadership}, and its disk knows {fence}", process.member.node);
-            if std::env::var("NOFENCE").is_err() { self.break_("fence of the disk (section 8)", text); }
+            if std::env::var("NOFENCE").is_err() {
+                self.break_("fence of the disk (section 8)", text);
+            }
         } else if process.leads.is_none() {
             self.marks.hit(Mark::FenceRestored);
         }
@@ -371,7 +373,8 @@ impl World {
             Some((_, number)) => Some(first.map_or(number, |first| first.min(number))),
             // Held by others, and not yet written here.
             None if process.leads.is_some() => None,
-            None if told.is_terminal() => stamp,
+            // It may be told from memory: others hold what is on its way to this disk.
+            None if told.is_terminal() => stamp.or_else(|| process.number_on_its_way(key, told)),
             None => first.or(stamp),
         };
         let held = process.held.as_ref().map(|(_, held)| *held);
