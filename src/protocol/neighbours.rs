@@ -48,7 +48,7 @@ impl Worker {
             remembers: Jac(0),
             member: self.me.clone(),
             following: self.leader_now().cloned(),
-            jac: self.jac,
+            jac: self.journalled_jac,
             links: self.overlay.nodes(),
             running: self.running(),
         }

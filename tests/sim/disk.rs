@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use floodline::jobs::Payload;
 use floodline::protocol::Stored;
 use floodline::protocol::effects::Save;
-use floodline::protocol::ids::{Jac, JobKey, NodeId, Number, Position, Term};
+use floodline::protocol::ids::{Incarnation, Jac, JobKey, NodeId, Number, Position, Term};
 use floodline::protocol::ledger::{Job, Past, Record, RecordName, Stamped};
 use floodline::protocol::view::JobState;
 
@@ -19,6 +19,7 @@ pub(crate) struct Disk {
     term: Term,
     jac: Jac,
     remembered: BTreeMap<NodeId, Jac>,
+    incarnation: Incarnation,
     hash: u64,
 }
 
@@ -31,6 +32,16 @@ impl Disk {
         self.past = save.past.clone().unwrap_or_else(|| std::mem::take(&mut self.past));
         self.term = save.term;
         self.jac = save.jac;
+        self.incarnation = self.incarnation.max(save.incarnation);
+    }
+
+    /// A journal knows of each start before anyone else does.
+    pub(crate) fn opened(&mut self, incarnation: Incarnation) {
+        self.incarnation = incarnation;
+    }
+
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        self.incarnation
     }
 
     fn put(&mut self, stamped: Stamped) {
@@ -99,8 +110,12 @@ impl Disk {
     /// The state in which it holds a job; none if it does not.
     pub(crate) fn state(&self, key: &JobKey) -> Option<JobState> {
         let (job, _) = self.job(key)?;
-        Some(job.ended.as_ref().map_or(JobState::Running, |ended| ended.outcome.state()))
+        Some(state_of(job))
     }
+}
+
+pub(crate) fn state_of(job: &Job) -> JobState {
+    job.ended.as_ref().map_or(JobState::Running, |ended| ended.outcome.state())
 }
 
 fn hash(stamped: &Stamped) -> u64 {

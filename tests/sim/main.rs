@@ -11,6 +11,7 @@
 mod calls;
 mod clients;
 mod compact;
+mod deaths;
 mod disk;
 mod faults;
 mod marks;

@@ -25,6 +25,10 @@ pub(crate) struct Truth {
     pub(crate) promised: BTreeMap<JobKey, JobState>,
     /// What was held at some time.
     held: BTreeMap<JobKey, JobState>,
+    /// Promised and unfinished when everybody was killed.
+    pub(crate) interrupted: BTreeSet<JobKey>,
+    /// Brought back by a disk when nobody else had it.
+    pub(crate) brought_back: BTreeSet<JobKey>,
     contents: BTreeMap<(Leadership, Number), u64>,
     second_copies: BTreeSet<(TaskKey, u32)>,
     positions: BTreeMap<u64, Position>,
@@ -127,6 +131,7 @@ impl World {
                 (process.held, process.newest) = (None, Some(leadership.clone()));
                 process.heard.clear();
                 self.see(Seen::Led { process: identity, leadership: leadership.clone() });
+                self.check_fence_of_disk(at, leadership);
                 if stale {
                     self.break_(
                         "candidacy (section 6, 4)",
@@ -172,7 +177,14 @@ impl World {
             Notice::TaskEnded { .. } => self.marks.hit(Mark::TaskFailed),
             Notice::Fenced { .. } => self.marks.hit(Mark::Fenced),
             Notice::OutcomeRaised(..) => self.marks.hit(Mark::OutcomeRaised),
-            Notice::JobEnded(_, JobState::Failed) => self.marks.hit(Mark::JobFailed),
+            Notice::JobEnded(job, state) => {
+                if *state == JobState::Failed {
+                    self.marks.hit(Mark::JobFailed);
+                }
+                if self.truth.interrupted.remove(job) {
+                    self.marks.hit(Mark::ResumedAfterAllDied);
+                }
+            }
             Notice::ValuesDiffer(task) => self.break_("values differ", format!("{task:?}")),
             _ => {}
         }
@@ -198,16 +210,32 @@ impl World {
         }
     }
 
+    /// What a worker had journalled under a leadership it does not forget with its process: nothing older than that
+    /// is followed or led again.
+    fn check_fence_of_disk(&mut self, at: usize, leadership: &Leadership) {
+        let Some(process) = &self.hosts[at].process else { return };
+        let Some(fence) = &process.fence else { return };
+        if leadership < fence {
+            let text = format!("{} follows {leadership}, and its disk knows {fence}", process.member.node);
+            if std::env::var("NOFENCE").is_err() {
+                self.break_("fence of the disk (section 8)", text);
+            }
+        } else if process.leads.is_none() {
+            self.marks.hit(Mark::FenceRestored);
+        }
+    }
+
     pub(crate) fn follows(&mut self, at: usize, leadership: &Leadership) {
         let Some(process) = &mut self.hosts[at].process else { return };
         process.newest = Some(leadership.clone());
         let process = process.identity();
         self.see(Seen::Follows { process, leadership: leadership.clone() });
+        self.check_fence_of_disk(at, leadership);
     }
 
     pub(crate) fn jac_told(&mut self, at: usize, jac: Jac) {
-        let Some(process) = self.hosts[at].process.as_mut().filter(|process| process.jac != jac) else { return };
-        process.jac = jac;
+        let Some(process) = self.hosts[at].process.as_mut().filter(|process| process.told != Some(jac)) else { return };
+        process.told = Some(jac);
         let owner = process.identity();
         self.see(Seen::JacTold { owner, jac });
     }
@@ -345,7 +373,8 @@ impl World {
             Some((_, number)) => Some(first.map_or(number, |first| first.min(number))),
             // Held by others, and not yet written here.
             None if process.leads.is_some() => None,
-            None if told.is_terminal() => stamp,
+            // It may be told from memory: others hold what is on its way to this disk.
+            None if told.is_terminal() => stamp.or_else(|| process.number_on_its_way(key, told)),
             None => first.or(stamp),
         };
         let held = process.held.as_ref().map(|(_, held)| *held);
@@ -367,7 +396,6 @@ impl World {
             let (Record::Job(job), Some(leads)) = (&stamped.record, &leads) else { continue };
             let own = |term: Term, leader| term == leads.term && leader == &leads.leader;
             for admission in job.admissions.iter().filter(|admission| own(admission.term, &admission.leader)) {
-                self.see(Seen::Admitted { job: job.key.clone(), admission: admission.clone() });
                 if save.jac < admission.jac {
                     let text =
                         format!("{node} admits {} with JAC {} and writes {}", job.key.id, admission.jac, save.jac);

@@ -52,6 +52,15 @@ fn six_submissions_that_waited_for_a_leader_to_become_active_fill_the_cap_and_no
 }
 
 #[test]
+fn a_jac_is_told_when_its_admission_is_journalled_and_not_before() {
+    let mut n1 = Lone::leading(&["n2"], 5, &["n2"]);
+    n1.called(submit("j")).skip();
+    assert_eq!((n1.worker.jac, n1.worker.status().jac), (Jac(1), Jac(0)));
+    n1.saved().skip();
+    assert_eq!(n1.worker.status().jac, Jac(1));
+}
+
+#[test]
 fn the_same_submission_again_is_the_same_job_and_gets_its_ok_when_it_is_held() {
     let mut n1 = Lone::leading(&["n2"], 5, &["n2"]);
     n1.called(submit("j")).skip();
