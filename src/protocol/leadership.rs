@@ -20,7 +20,7 @@ use super::time::Time;
 const REOPENINGS: u32 = 3;
 
 /// What a worker is at the moment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Role {
     /// It asks its directories and peers before its first election, until then at most.
     Starting { until: Time },
@@ -33,7 +33,7 @@ pub(crate) enum Role {
 }
 
 /// Without a leader.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Seeking {
     /// When it begins an election, unless one reaches it first.
     pub(crate) start_at: Time,
@@ -41,7 +41,7 @@ pub(crate) struct Seeking {
 }
 
 /// With a leader.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Following {
     pub(crate) leader: Leader,
     /// None while it is broken and the leader is asked whether it lives.
@@ -58,7 +58,7 @@ pub(crate) struct Following {
 }
 
 /// As leader.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Leading {
     pub(crate) leadership: Leadership,
     pub(crate) followers: Followers,

@@ -114,7 +114,7 @@ pub struct Stored {
 }
 
 /// A write on its way to the journal.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Saving {
     id: SaveId,
     axis: u64,
@@ -122,7 +122,7 @@ struct Saving {
 }
 
 /// What a step does to itself, as if it had come from outside.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Local {
     /// A call that could not even be opened.
     Failed(Errand, Peer),
@@ -131,7 +131,7 @@ pub(crate) enum Local {
 }
 
 /// A worker.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Worker {
     me: Member,
     settings: Settings,

@@ -27,7 +27,7 @@ const UPKEEP: Duration = Duration::from_millis(100);
 const LEAVE_ALONE: Duration = Duration::from_secs(1);
 
 /// An address of FLOODLINE_PEERS.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StaticPeer {
     address: Address,
     node: Option<NodeId>,

@@ -19,7 +19,7 @@ struct Link {
 }
 
 /// All links.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
     links: BTreeMap<NodeId, Link>,
     /// Linking under way.

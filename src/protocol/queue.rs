@@ -33,7 +33,7 @@ enum Stage {
 }
 
 /// One submission.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Submission {
     job: SubmitJob,
     token: Option<ReplyToken>,
@@ -50,7 +50,7 @@ impl Submission {
 }
 
 /// All submissions here, oldest first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     last: u64,
     held_back: BTreeMap<u64, Submission>,

@@ -36,7 +36,7 @@ enum Phase {
 }
 
 /// One follower.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Follower {
     status: Option<Status>,
     phase: Phase,
@@ -48,7 +48,7 @@ struct Follower {
 }
 
 /// All followers, by stream.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Followers {
     streams: BTreeMap<StreamId, Follower>,
 }

@@ -13,7 +13,7 @@ use crate::protocol::view::{Admission, JobState, Stamp};
 use super::{Attempt, Completion, Cut, Entry, Job, Ledger, Outcome, Past, Record, RecordName, Stamped, Task};
 
 /// What a join changed.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Jobs of which any record changed.
     pub jobs: BTreeSet<JobKey>,
