@@ -116,7 +116,13 @@ impl Worker {
 
     fn ask_for_link(&mut self, member: &Member, out: &mut Effects) {
         if self.overlay.may_ask(&member.node) {
-            self.overlay.ask(&member.node);
+            self.call_for_link(member, out);
+        }
+    }
+
+    /// Asks for the other end of a link, unless that is under way.
+    fn call_for_link(&mut self, member: &Member, out: &mut Effects) {
+        if self.overlay.ask(&member.node) {
             let request = Request::AddNeighbor(self.status());
             self.call(Peer::from(member), request, limits::LINK_CALL, Errand::Link, out);
         }
@@ -148,15 +154,16 @@ impl Worker {
         if *errand == Errand::Link {
             if accepted {
                 self.link_up(&status.member, out);
-            } else {
-                self.members.avoid(&node, self.now.time + LEAVE_ALONE);
+                return;
             }
-        } else if *errand == Errand::LinkPing && !status.links.contains(&self.me.node) {
-            // It has restarted or dropped the link: links go both ways or not at all.
             if self.overlay.unlink(&status.member.identity()) {
-                out.notices.push(Notice::LinkDown(node, "the neighbour does not have it"));
+                out.notices.push(Notice::LinkDown(node.clone(), "the neighbour does not have it"));
             }
-            self.ask_for_link(&status.member, out);
+            self.members.avoid(&node, self.now.time + LEAVE_ALONE);
+        } else if *errand == Errand::LinkPing && !status.links.contains(&self.me.node) {
+            // It has restarted or dropped the link: links go both ways or not at all. This end stays up meanwhile: two
+            // ends that each took theirs down first would find the other's down in turn, for ever.
+            self.call_for_link(&status.member, out);
         }
     }
 
