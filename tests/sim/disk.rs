@@ -87,6 +87,10 @@ impl Disk {
         self.hash
     }
 
+    pub(crate) fn past(&self) -> &Past {
+        &self.past
+    }
+
     pub(crate) fn position(&self) -> &Position {
         &self.position
     }
