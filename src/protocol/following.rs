@@ -106,7 +106,7 @@ impl Worker {
     /// Tells the leader how much is journalled here; nothing while joining.
     pub(crate) fn acknowledge(&mut self, out: &mut Effects) {
         let number = self.acknowledged();
-        let (jac, running, links) = (self.jac, self.running(), self.overlay.nodes());
+        let (jac, running, links) = (self.journalled_jac, self.running(), self.overlay.nodes());
         if let Role::Following(following) = &self.role
             && let Some(stream) = following.stream
         {

@@ -119,6 +119,7 @@ struct Saving {
     id: SaveId,
     axis: u64,
     number: Number,
+    jac: Jac,
 }
 
 /// What a step does to itself, as if it had come from outside.
@@ -154,6 +155,8 @@ pub struct Worker {
     met: BTreeMap<Leadership, Time>,
     /// Owned by this worker alone: +1 with each admission, in the same write (G4).
     jac: Jac,
+    /// As far as it is journalled: a JAC that others were told does not fall with the process.
+    journalled_jac: Jac,
     ledger: Ledger,
     /// Counts the ledgers taken over: numbers of one axis compare, those of two do not.
     axis: u64,
@@ -204,6 +207,7 @@ impl Worker {
             lost: None,
             met: BTreeMap::new(),
             jac,
+            journalled_jac: jac,
             ledger,
             axis: 0,
             saving: VecDeque::new(),
@@ -379,7 +383,7 @@ impl Worker {
         self.must_save = false;
         self.last_save = self.last_save.next();
         let id = self.last_save;
-        self.saving.push_back(Saving { id, axis: self.axis, number: self.ledger.number() });
+        self.saving.push_back(Saving { id, axis: self.axis, number: self.ledger.number(), jac: self.jac });
         if std::mem::take(&mut self.admitting) {
             self.unsaved_admission = Some(id);
         }
@@ -401,6 +405,7 @@ impl Worker {
     fn on_saved(&mut self, save: SaveId, out: &mut Effects) {
         while let Some(saving) = self.saving.pop_front_if(|saving| saving.id <= save) {
             self.saved = (saving.axis, saving.number);
+            self.journalled_jac = saving.jac;
         }
         if self.unsaved_admission.is_some_and(|admission| admission <= save) {
             self.unsaved_admission = None;

@@ -47,7 +47,7 @@ impl Worker {
         Status {
             member: self.me.clone(),
             following: self.leader_now().cloned(),
-            jac: self.jac,
+            jac: self.journalled_jac,
             links: self.overlay.nodes(),
             running: self.running(),
         }

@@ -139,7 +139,7 @@ impl Worker {
         let me = NodeView {
             member: self.me.clone(),
             alive: true,
-            jac: self.jac,
+            jac: self.journalled_jac,
             links: self.overlay.nodes(),
             running: self.running(),
         };

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use floodline::jobs::Payload;
 use floodline::protocol::Stored;
 use floodline::protocol::effects::Save;
-use floodline::protocol::ids::{Jac, JobKey, Number, Position, Term};
+use floodline::protocol::ids::{Incarnation, Jac, JobKey, NodeId, Number, Position, Term};
 use floodline::protocol::ledger::{Job, Past, Record, RecordName, Stamped};
 use floodline::protocol::view::JobState;
 
@@ -18,6 +18,8 @@ pub(crate) struct Disk {
     past: Past,
     term: Term,
     jac: Jac,
+    remembered: BTreeMap<NodeId, Jac>,
+    incarnation: Incarnation,
     hash: u64,
 }
 
@@ -31,10 +33,22 @@ impl Disk {
             }
             self.put(stamped.clone());
         }
+        save.removed.iter().for_each(|name| self.remove(name));
+        self.remembered.extend(save.remembered.iter().cloned());
         self.position = save.position.clone();
         self.past = save.past.clone().unwrap_or_else(|| std::mem::take(&mut self.past));
         self.term = save.term;
         self.jac = save.jac;
+        self.incarnation = self.incarnation.max(save.incarnation);
+    }
+
+    /// A journal knows of each start before anyone else does.
+    pub(crate) fn opened(&mut self, incarnation: Incarnation) {
+        self.incarnation = incarnation;
+    }
+
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        self.incarnation
     }
 
     fn put(&mut self, stamped: Stamped) {
@@ -64,12 +78,17 @@ impl Disk {
             past: self.past.clone(),
             term: self.term,
             jac: self.jac,
+            remembered: self.remembered.clone(),
         }
     }
 
     /// The same for equal records with equal stamps.
     pub(crate) fn content_hash(&self) -> u64 {
         self.hash
+    }
+
+    pub(crate) fn past(&self) -> &Past {
+        &self.past
     }
 
     pub(crate) fn position(&self) -> &Position {
@@ -109,8 +128,12 @@ impl Disk {
     /// The state in which it holds a job; none if it does not.
     pub(crate) fn state(&self, key: &JobKey) -> Option<JobState> {
         let (job, _) = self.job(key)?;
-        Some(job.ended.as_ref().map_or(JobState::Running, |(outcome, _)| outcome.state()))
+        Some(state_of(job))
     }
+}
+
+pub(crate) fn state_of(job: &Job) -> JobState {
+    job.ended.as_ref().map_or(JobState::Running, |(outcome, _)| outcome.state())
 }
 
 fn name_of(record: &Record) -> RecordName {

@@ -1,7 +1,7 @@
 //! Submissions (section 7): at the worker that took them, and at the leader that admits them.
 
 use crate::jobs::Payload;
-use crate::protocol::ids::{Digest, JobKey, Number, ReplyToken, StreamId};
+use crate::protocol::ids::{Digest, Jac, JobKey, Number, ReplyToken, StreamId};
 use crate::protocol::input::Input;
 use crate::protocol::members::Members;
 use crate::protocol::message::{
@@ -48,6 +48,15 @@ fn six_submissions_that_waited_for_a_leader_to_become_active_fill_the_cap_and_no
             = leading 5-n1, not active, admitted 0, held 0, jac 0, at 5-n1#0, 6 queued
         ");
     n1.pass(limits::JOIN_WAIT).only("= ").is("= leading 5-n1, admitted 5, held 0, jac 5, at 5-n1#11, 1 queued");
+}
+
+#[test]
+fn a_jac_is_told_when_its_admission_is_journalled_and_not_before() {
+    let mut n1 = Lone::leading(&["n2"], 5, &["n2"]);
+    n1.called(submit("j")).skip();
+    assert_eq!((n1.worker.jac, n1.worker.status().jac), (Jac(1), Jac(0)));
+    n1.saved().skip();
+    assert_eq!(n1.worker.status().jac, Jac(1));
 }
 
 #[test]
