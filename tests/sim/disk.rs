@@ -73,6 +73,10 @@ impl Disk {
         self.hash
     }
 
+    pub(crate) fn past(&self) -> &Past {
+        &self.past
+    }
+
     pub(crate) fn position(&self) -> &Position {
         &self.position
     }

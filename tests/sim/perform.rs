@@ -58,7 +58,9 @@ impl World {
         for notice in &notices {
             self.tell(|world| format!("{}    {}", world.hosts[at].node, compact(notice)));
             self.notice(at, notice);
+            self.note_attempt(at, notice);
         }
+        self.check_lost(at, &notices, &effects.saves);
         self.after_step(at);
         self.check_thawed(at);
         for notice in &notices {

@@ -13,6 +13,7 @@ use floodline::protocol::time::{Now, Time, Wall};
 use floodline::protocol::view::JobState;
 use floodline::protocol::{Input, Worker};
 
+use crate::attempts::Attempts;
 use crate::disk::{Disk, state_of};
 use crate::subscribers::Subscription;
 
@@ -126,6 +127,9 @@ pub(crate) struct Process {
     pub(crate) first_numbers: BTreeMap<JobKey, (Leadership, Number)>,
     pub(crate) tasks_asked: BTreeSet<TaskKey>,
     pub(crate) joined_late: bool,
+    /// The first process at its place.
+    pub(crate) first_life: bool,
+    pub(crate) attempts: Attempts,
 }
 
 impl Process {
@@ -172,6 +176,8 @@ impl Process {
             first_numbers: BTreeMap::new(),
             tasks_asked: BTreeSet::new(),
             joined_late: false,
+            first_life: true,
+            attempts: Attempts::default(),
         }
     }
 

@@ -284,6 +284,7 @@ impl World {
         let disk = std::mem::take(&mut host.disk);
         let mut process = Process::new(life, member.clone(), Worker::new(setup), now, disk);
         process.joined_late = late && !restarted;
+        process.first_life = !restarted;
         host.process = Some(process);
         self.tell(|_| format!("{} starts as {}", member.node, member.incarnation));
         self.see(Seen::Started { process: member.identity(), memory });
