@@ -77,7 +77,7 @@ impl World {
         let Some(process) = self.hosts[at].process.as_ref().filter(|process| process.leads.is_some()) else { return };
         let wrong = save.records.iter().find_map(|stamped| match &stamped.record {
             Record::Task(key, task) => process.wrong(key, task, save),
-            Record::Job(_) | Record::Payload(..) => None,
+            Record::Job(_) | Record::Payload(..) | Record::Floors(_) => None,
         });
         if let Some(wrong) = wrong {
             let text = format!("{} writes {wrong}", process.member.node);

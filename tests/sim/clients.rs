@@ -178,7 +178,8 @@ impl World {
         let errand = &mut self.errands[at];
         errand.serial += 1;
         let (serial, job, right) = (errand.serial, errand.key.clone(), errand.right);
-        let request = SubmitJob { key: job.clone(), payload: errand.planned.payload.clone(), forwarded: false };
+        let payload = errand.planned.payload.clone();
+        let request = SubmitJob { key: job.clone(), payload, deadline: None, forwarded: false };
         self.see(Seen::Submitted { job, right });
         self.call(at, ErrandCall::Submit, Request::SubmitJob(request));
         let patience = *self.dice.pick(&[500, 2_000, 8_000, 30_000]).unwrap_or(&2_000);

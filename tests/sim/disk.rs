@@ -25,14 +25,7 @@ pub(crate) struct Disk {
 
 impl Disk {
     pub(crate) fn apply(&mut self, save: &Save) {
-        for stamped in &save.records {
-            if let Record::Job(job) = &stamped.record
-                && job.ended.is_some()
-            {
-                self.remove(&RecordName::Payload(job.key.clone()));
-            }
-            self.put(stamped.clone());
-        }
+        save.records.iter().for_each(|stamped| self.put(stamped.clone()));
         save.removed.iter().for_each(|name| self.remove(name));
         self.remembered.extend(save.remembered.iter().cloned());
         self.position = save.position.clone();
@@ -52,15 +45,8 @@ impl Disk {
     }
 
     fn put(&mut self, stamped: Stamped) {
-        let name = name_of(&stamped.record);
-        // A payload is kept until its job has ended, in whichever order the two come.
-        if let RecordName::Payload(key) = &name
-            && self.job(key).is_some_and(|(job, _)| job.ended.is_some())
-        {
-            return;
-        }
         self.hash ^= hash(&stamped);
-        if let Some(before) = self.records.insert(name, stamped) {
+        if let Some(before) = self.records.insert(stamped.record.name(), stamped) {
             self.hash ^= hash(&before);
         }
     }
@@ -105,7 +91,7 @@ impl Disk {
     pub(crate) fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.records.values().filter_map(|stamped| match &stamped.record {
             Record::Job(job) => Some(job),
-            Record::Payload(..) | Record::Task(..) => None,
+            Record::Payload(..) | Record::Task(..) | Record::Floors(_) => None,
         })
     }
 
@@ -133,15 +119,7 @@ impl Disk {
 }
 
 pub(crate) fn state_of(job: &Job) -> JobState {
-    job.ended.as_ref().map_or(JobState::Running, |(outcome, _)| outcome.state())
-}
-
-fn name_of(record: &Record) -> RecordName {
-    match record {
-        Record::Job(job) => RecordName::Job(job.key.clone()),
-        Record::Payload(key, _) => RecordName::Payload(key.clone()),
-        Record::Task(key, _) => RecordName::Task(key.clone()),
-    }
+    job.ended.as_ref().map_or(JobState::Running, |ended| ended.outcome.state())
 }
 
 fn hash(stamped: &Stamped) -> u64 {
@@ -159,6 +137,7 @@ fn hash(stamped: &Stamped) -> u64 {
             }
         }
         Record::Task(key, task) => (2, key, task).hash(&mut hasher),
+        Record::Floors(floors) => (3, floors).hash(&mut hasher),
     }
     hasher.finish()
 }

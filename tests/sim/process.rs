@@ -190,7 +190,7 @@ impl Process {
         let records = self.saving.iter().rev().flat_map(|save| &save.records);
         let last = records.filter_map(|stamped| match &stamped.record {
             Record::Job(job) if job.key == *key => Some((state_of(job), stamped.stamp.number)),
-            Record::Job(_) | Record::Payload(..) | Record::Task(..) => None,
+            Record::Job(_) | Record::Payload(..) | Record::Task(..) | Record::Floors(_) => None,
         });
         last.take(1).find(|(state, _)| *state >= told).map(|(_, number)| number)
     }

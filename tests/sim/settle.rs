@@ -122,7 +122,7 @@ impl World {
             if disk.state(&job.key) == Some(JobState::Succeeded) {
                 let by = disk.records().filter_map(|stamped| match &stamped.record {
                     Record::Task(key, task) if key.job == job.key => task.completion.as_ref(),
-                    Record::Task(..) | Record::Job(_) | Record::Payload(..) => None,
+                    Record::Task(..) | Record::Job(_) | Record::Payload(..) | Record::Floors(_) => None,
                 });
                 let leaderships: BTreeSet<_> =
                     by.map(|done| (done.attempt.term, done.attempt.leader.clone())).collect();
