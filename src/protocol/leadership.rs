@@ -156,10 +156,10 @@ impl Worker {
     /// A new leader admits once the expected workers have joined it, or after a bounded wait; never before as many
     /// have as make it a quorum (section 2, FLOODLINE_MIN_MEMBERS).
     pub(crate) fn activate_if_ready(&mut self, out: &mut Effects) {
-        let now = self.now.time;
+        let (now, quorum) = (self.now.time, self.quorum());
         let Role::Leading(leading) = &mut self.role else { return };
         let joined = leading.followers.joined() + 1;
-        let enough = joined >= usize::try_from(self.settings.min_members).unwrap_or(usize::MAX);
+        let enough = joined >= quorum;
         if leading.active || !enough || (joined < leading.expected && now < leading.active_by) {
             return;
         }
@@ -402,7 +402,9 @@ impl Worker {
             Role::Leading(leading) if leading.active => Some(leading.heartbeat_due),
             Role::Leading(leading) if leading.active_by <= self.now.time => Some(leading.heartbeat_due),
             // One that leads alone from the middle of a step need not wait for anybody.
-            Role::Leading(leading) if leading.followers.joined() + 1 >= leading.expected => Some(self.now.time),
+            Role::Leading(leading) if leading.followers.joined() + 1 >= leading.expected.max(self.quorum()) => {
+                Some(self.now.time)
+            }
             Role::Leading(leading) => Some(leading.heartbeat_due.min(leading.active_by)),
         }
     }

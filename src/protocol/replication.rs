@@ -393,7 +393,12 @@ impl Worker {
 
     /// Whether enough workers are live to admit and to end jobs (section 2, FLOODLINE_MIN_MEMBERS).
     pub(crate) fn has_quorum(&self) -> bool {
-        self.live_workers() >= usize::try_from(self.settings.min_members).unwrap_or(usize::MAX)
+        self.live_workers() >= self.quorum()
+    }
+
+    /// Live workers without which nothing is admitted or ended (section 2, FLOODLINE_MIN_MEMBERS).
+    pub(crate) fn quorum(&self) -> usize {
+        usize::try_from(self.settings.min_members).unwrap_or(usize::MAX)
     }
 
     /// What is held now; outcomes up to there are told, and those who wait for it are answered.
