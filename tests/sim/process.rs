@@ -119,6 +119,8 @@ pub(crate) struct Process {
     pub(crate) held: Option<(Leadership, Number)>,
     /// What it led when the present step began.
     pub(crate) led_before: Option<Leadership>,
+    /// The leadership that ended in the present step.
+    pub(crate) ended_now: Option<Leadership>,
     /// When it took its last input, and whether the time since then ended its leadership.
     pub(crate) stepped_at: Time,
     pub(crate) was_frozen: bool,
@@ -170,6 +172,7 @@ impl Process {
             heard: BTreeMap::new(),
             held: None,
             led_before: None,
+            ended_now: None,
             stepped_at: born,
             was_frozen: false,
             leader_heard: None,

@@ -44,6 +44,7 @@ impl World {
         let Some(process) = &mut self.hosts[at].process else { return };
         (process.stepped_at, process.was_frozen) = (now, gap > longest);
         process.led_before = process.leads.clone();
+        process.ended_now = None;
         match input {
             Input::LeaderStirred { stream } | Input::LeaderSent { stream, .. } if process.ups.contains_key(stream) => {
                 process.leader_heard = Some((*stream, now));
@@ -64,6 +65,8 @@ impl World {
             Input::FollowerEnded { stream } => {
                 process.heard.remove(stream);
             }
+            // What comes late on a stream that it has closed it does not take.
+            Input::LeaderSent { stream, .. } if !process.ups.contains_key(stream) => {}
             Input::LeaderSent { frame: Down::Batch(Batch { leadership, held, .. }), .. } => {
                 process.hear_held(leadership, *held);
             }
@@ -145,8 +148,9 @@ impl World {
                 self.marks.hit(Mark::MovedUp);
                 self.see(Seen::Led { process: identity, leadership: to.clone() });
             }
-            Notice::LeadershipEnded(..) => {
+            Notice::LeadershipEnded(leadership, _) => {
                 process.leads = None;
+                process.ended_now = Some(leadership.clone());
                 if process.admitted >= cap {
                     self.marks.hit(Mark::Rotation);
                 }
@@ -216,9 +220,7 @@ impl World {
         let Some(fence) = &process.fence else { return };
         if leadership < fence {
             let text = format!("{} follows {leadership}, and its disk knows {fence}", process.member.node);
-            if std::env::var("NOFENCE").is_err() {
-                self.break_("fence of the disk (section 8)", text);
-            }
+            self.break_("fence of the disk (section 8)", text);
         } else if process.leads.is_none() {
             self.marks.hit(Mark::FenceRestored);
         }
@@ -255,7 +257,9 @@ impl World {
                 }
             }
             Request::ExecuteTask(execute) => {
-                let own = leads.as_ref() == Some(&execute.leadership);
+                // A step may hand out and then hand over: what it did as leader goes out after that.
+                let ended = self.hosts[at].process.as_ref().and_then(|process| process.ended_now.as_ref());
+                let own = leads.as_ref().or(ended) == Some(&execute.leadership);
                 if !own {
                     let node = self.hosts[at].node.clone();
                     self.break_(

@@ -291,3 +291,19 @@ fn what_a_follower_gets_grows_with_what_changed_not_with_the_ledger() {
     ledger.complete(&task(&job, 3_200, 5), attempt(1, 1, "a"), node("w"), Value(1), Duration::ZERO);
     assert_eq!(ledger.changed_since(before).len(), 1);
 }
+
+#[test]
+fn a_line_shows_its_own_last_change_whether_or_not_its_tasks_were_here() {
+    let mut ledger = led_by("a", 1);
+    let (job, only) = (key("j", 1), task(&key("j", 1), 1, 0));
+    ledger.admit(&job, payload(), admission(1, "a", 1, 1), None, Wall(5));
+    ledger.hand_out(&only, attempt(1, 1, "a"), node("a"));
+    ledger.end(&job, Outcome::Cancelled, Wall(6));
+    ledger.give_back(&only, false);
+    ledger.tell(ledger.number());
+    ledger.retain(Keep { breakdowns: 0, lines: 9 });
+    let (records, position) = (ledger.changed_since(Number(0)), ledger.position().clone());
+    let mut other = Ledger::restore(node("b"), records, position, Past::default());
+    other.tell(other.number());
+    assert_eq!(ledger.view(&job), other.view(&job));
+}
