@@ -30,7 +30,7 @@ use crate::{grpc, http};
 
 pub use shutdown::Ended;
 
-/// How long an address, or a slot of the data directory, may seem taken after it was let go of.
+/// How long an address may seem taken after it was let go of.
 const LET_GO: Duration = Duration::from_secs(1);
 /// Between two tries to take it.
 const LOOK: Duration = Duration::from_millis(20);
@@ -172,7 +172,7 @@ async fn who(settings: &Settings, queue: mpsc::Sender<Input>) -> Result<Who, Can
     }
 }
 
-/// Opens the journal of a folder. A process that was killed this moment may have its slot a little longer.
+/// Opens the journal of a folder. A process that was told to stop has its slot until it has ended.
 async fn open_journal(
     settings: &Settings,
     folder: &Path,
@@ -187,12 +187,15 @@ async fn open_journal(
         node: Some(settings.node_id.clone()).filter(|_| settings.is_given("node_id")),
         host: settings.node_id.clone(),
     };
-    let until = Instant::now() + LET_GO;
+    let until = Instant::now() + settings.stop_grace;
     loop {
         let (wanted, queue) = (wanted.clone(), queue.clone());
         let opening = tokio::task::spawn_blocking(move || Journal::open(&wanted, node::wall(), queue));
         match opening.await.map_err(|error| CannotStart::Threads(io::Error::other(error)))? {
-            Err(cannot) if cannot.is_passing() && Instant::now() < until => sleep(LOOK).await,
+            Err(cannot) if cannot.is_passing() && Instant::now() < until => {
+                tracing::debug!(%cannot, "waits for the data directory");
+                sleep(LOOK).await;
+            }
             opened => return Ok(opened?),
         }
     }
