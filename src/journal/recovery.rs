@@ -88,10 +88,13 @@ fn read(file: &Path, flush: Flush) -> Result<(Store, Option<Kept>), Fault> {
     let open = || {
         let opened = File::options().read(true).write(true).create(true).truncate(false).open(file);
         let name = file.display().to_string();
-        let mended = move || {
-            tracing::info!(file = name, "the journal was not closed in order; it stands at its last whole write");
+        let torn = move || {
+            tracing::warn!(
+                file = name,
+                "the journal's last write was not whole; it stands at the one before, which is no loss unless the disk lied"
+            );
         };
-        let store = Store::open(Disk::new(opened.map_err(Fault::Io)?, flush), mended)?;
+        let store = Store::open(Disk::new(opened.map_err(Fault::Io)?, flush), torn)?;
         let kept = store.load()?;
         Ok((store, kept))
     };

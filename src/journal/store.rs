@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 
 use prost::Message;
 use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition};
@@ -25,6 +26,9 @@ pub(super) const SCHEMA: u32 = 1;
 
 /// Pages kept in memory. A journal reads at its start only; this is for the pages that each write changes again.
 const CACHE: usize = 4 << 20;
+
+/// How far a check says that it is when the last transaction turned out not to be whole.
+const FELL_BACK: Range<f64> = 0.2..0.5;
 
 /// Record by its key, as `proto/floodline/v1/journal.proto` has it.
 const RECORDS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("records");
@@ -64,11 +68,17 @@ pub(super) enum Fault {
 }
 
 impl Store {
-    /// Opens it, or makes it where the file is empty, and verifies every page. `mended` is called when it was not
-    /// closed in order, so that it stands at its last whole transaction.
-    pub(super) fn open(file: impl StorageBackend, mended: impl Fn() + 'static) -> Result<Store, Fault> {
+    /// Opens it, or makes it where the file is empty, and verifies every page. `torn` is called when its last
+    /// transaction was not whole, so that it stands at the one before.
+    pub(super) fn open(file: impl StorageBackend, torn: impl Fn() + 'static) -> Result<Store, Fault> {
         let mut builder = Database::builder();
-        builder.set_cache_size(CACHE).set_check_integrity_on_open(true).set_repair_callback(move |_| mended());
+        builder.set_cache_size(CACHE).set_check_integrity_on_open(true);
+        builder.set_repair_callback(move |session| {
+            // Every check comes by here several times; this is the step that only falling back takes.
+            if FELL_BACK.contains(&session.progress()) {
+                torn();
+            }
+        });
         Ok(Store(builder.create_with_backend(file)?))
     }
 

@@ -2,7 +2,10 @@
 
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
+use redb::StorageBackend;
 use tokio::sync::mpsc;
 
 use super::*;
@@ -102,32 +105,140 @@ fn wherever_the_file_is_cut_or_zeroed_the_node_starts() {
     }
 }
 
+/// What a store did to its file.
+#[derive(Clone, Debug)]
+enum Did {
+    Wrote(u64, Vec<u8>),
+    SetLength(u64),
+    Flushed,
+    /// So many saves were answered.
+    Answered(usize),
+}
+
+/// A disk that remembers what was done to it.
+#[derive(Debug)]
+struct Recorded(Disk, Arc<Mutex<Vec<Did>>>);
+
+impl Recorded {
+    fn did(&self, what: Did) {
+        self.1.lock().expect("no panic").push(what);
+    }
+}
+
+impl StorageBackend for Recorded {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.did(Did::SetLength(len));
+        self.0.set_len(len)
+    }
+    fn sync_data(&self) -> io::Result<()> {
+        self.did(Did::Flushed);
+        self.0.sync_data()
+    }
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.did(Did::Wrote(offset, data.to_vec()));
+        self.0.write(offset, data)
+    }
+}
+
+/// Everything that is done to a file from its making on, a transaction for each save.
+fn recorded(saves: &[Save]) -> Vec<Did> {
+    let file = tempfile::tempfile().expect("a file");
+    let did = Arc::new(Mutex::new(Vec::new()));
+    let store = Store::open(Recorded(Disk::new(file, Flush::Always), Arc::clone(&did)), || ()).expect("a new store");
+    store.begin(&node("a")).expect("there is space");
+    for at in 0..saves.len() {
+        store.write(&saves[at..=at]).expect("there is space");
+        did.lock().expect("no panic").push(Did::Answered(at + 1));
+    }
+    // Not closed: the power goes before that.
+    let did = did.lock().expect("no panic").clone();
+    did
+}
+
+/// The file after these steps, of which those after the last flush came as far as chance has it.
+fn after_a_power_cut(did: &[Did], dice: &mut Dice) -> Vec<u8> {
+    let flushed = did.iter().rposition(|did| matches!(did, Did::Flushed)).unwrap_or(0);
+    let mut file = Vec::new();
+    for (at, did) in did.iter().enumerate() {
+        let (is_whole, is_gone) = (at < flushed || dice.below(3) == 0, dice.below(2) == 0);
+        match did {
+            Did::SetLength(length) if is_whole || !is_gone => file.resize(*length as usize, 0),
+            Did::Wrote(offset, data) if is_whole || !is_gone => {
+                // A disk writes sectors of 512 bytes each whole.
+                let most = if is_whole { data.len() } else { dice.below(data.len() as u64 + 1) as usize / 512 * 512 };
+                let (start, end) = (*offset as usize, *offset as usize + most);
+                file.resize(file.len().max(end), 0);
+                file[start..end].copy_from_slice(&data[..most]);
+            }
+            Did::SetLength(_) | Did::Wrote(..) | Did::Flushed | Did::Answered(_) => {}
+        }
+    }
+    file
+}
+
 #[test]
 fn a_torn_tail_gives_the_last_whole_save() {
-    let folder = tempfile::tempdir().expect("a folder");
     let saves = saves(3, 24);
-    keep(folder.path(), &saves[..12]);
-    let before = fs::read(store(folder.path())).expect("a store");
-    let killed = killed(folder.path(), &saves[12..]);
-    let after_it = fs::read(store(killed.path())).expect("a store");
-    // The pages of the last write are there in part, and the head, which is written last, is the one before.
-    let mut dice = Dice::new(3);
-    for round in 0..20 {
-        let torn = copied(killed.path());
-        let mut bytes = after_it.clone();
-        let page = 4_096;
-        for at in (0..bytes.len()).step_by(page) {
-            if at == 0 || dice.below(2) == 0 {
-                let end = (at + page).min(before.len());
-                if at < end {
-                    bytes[at..end].copy_from_slice(&before[at..end]);
-                }
-            }
-        }
-        fs::write(store(torn.path()), bytes).expect("it is written");
-        let opened = open(torn.path()).expect("it opens");
-        assert_eq!((opened.stored, aside(torn.path())), (after(&saves[..12]), Vec::new()), "round {round}");
+    let did = recorded(&saves);
+    let begun = did.iter().position(|did| matches!(did, Did::Answered(1))).expect("a save");
+    let template = tempfile::tempdir().expect("a folder");
+    keep(template.path(), &saves);
+    let (mut dice, mut torn) = (Dice::new(3), 0);
+    for round in 0..300 {
+        let cut = begun + 1 + dice.below((did.len() - begun) as u64) as usize;
+        let answered = did[..cut].iter().rev().find_map(|did| match did {
+            Did::Answered(many) => Some(*many),
+            Did::Wrote(..) | Did::SetLength(_) | Did::Flushed => None,
+        });
+        let answered = answered.expect("begun");
+        let folder = copied(template.path());
+        fs::write(store(folder.path()), after_a_power_cut(&did[..cut], &mut dice)).expect("it is written");
+        torn += u32::from(is_torn(folder.path()));
+        let opened = open(folder.path()).expect("it opens");
+        let is_next = answered < saves.len() && opened.stored == after(&saves[..=answered]);
+        assert!(is_next || opened.stored == after(&saves[..answered]), "round {round}, cut at {cut}");
+        assert_eq!(aside(folder.path()), Vec::<String>::new(), "round {round}, cut at {cut}");
         opened.journal.end();
+    }
+    assert!((10..290).contains(&torn), "both must happen: {torn} of 300 torn");
+}
+
+/// Whether opening a copy of its store says so.
+fn is_torn(folder: &Path) -> bool {
+    let copy = copied(folder);
+    let torn = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&torn);
+    let disk = Disk::new(File::options().read(true).write(true).open(store(copy.path())).expect("a store"), Flush::Os);
+    Store::open(disk, move || told.store(true, Ordering::Relaxed)).expect("it opens");
+    torn.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_store_that_was_closed_or_killed_is_not_taken_for_torn() {
+    for folder in &Ended::new(9).folders {
+        assert!(!is_torn(folder.path()));
+    }
+}
+
+#[test]
+fn whichever_byte_of_the_head_is_flipped_the_node_starts() {
+    let ended = Ended::new(10);
+    let mut dice = Dice::new(10);
+    for at in 0..320_u64 {
+        let bit = dice.below(8);
+        let folder = copied(ended.folders[(at % 2) as usize].path());
+        let file = File::options().read(true).write(true).open(store(folder.path())).expect("a store");
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).expect("a byte");
+        byte[0] ^= 1 << bit;
+        file.write_all_at(&byte, at).expect("a byte");
+        starts(folder.path(), &ended.saves, &format!("bit {bit} of byte {at}"));
     }
 }
 
