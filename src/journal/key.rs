@@ -3,7 +3,7 @@
 //! Owns its bytes: a job's records lie together, the job first, then its payload, then its tasks in order.
 
 use crate::protocol::ids::JobKey;
-use crate::protocol::ledger::{Record, RecordName, Stamped};
+use crate::protocol::ledger::{RecordName, Stamped};
 
 const JOB: u8 = 0;
 const PAYLOAD: u8 = 1;
@@ -12,6 +12,8 @@ const TASK: u8 = 2;
 /// The key of a record with this name; no two names share one.
 pub(super) fn of_name(name: &RecordName) -> Vec<u8> {
     match name {
+        // No id begins with a zero.
+        RecordName::Floors => vec![0],
         RecordName::Job(job) => of_job(job, JOB),
         RecordName::Payload(job) => of_job(job, PAYLOAD),
         RecordName::Task(task) => {
@@ -25,11 +27,7 @@ pub(super) fn of_name(name: &RecordName) -> Vec<u8> {
 
 /// The key of this record.
 pub(super) fn of_record(stamped: &Stamped) -> Vec<u8> {
-    of_name(&match &stamped.record {
-        Record::Job(job) => RecordName::Job(job.key.clone()),
-        Record::Payload(job, _) => RecordName::Payload(job.clone()),
-        Record::Task(task, _) => RecordName::Task(task.clone()),
-    })
+    of_name(&stamped.record.name())
 }
 
 fn of_job(job: &JobKey, part: u8) -> Vec<u8> {
@@ -52,7 +50,7 @@ mod tests {
     fn the_records_of_a_job_lie_together_in_order_and_all_keys_differ() {
         let job = |id: &str, digest| JobKey { id: JobId::new(id).expect("a good id"), digest: Digest([digest; 32]) };
         let task = |job: JobKey, slices, slice| RecordName::Task(TaskKey { job, slices, slice });
-        let mut in_order = Vec::new();
+        let mut in_order = vec![RecordName::Floors];
         for job in [job("a", 0), job("a", 45), job("a-", 0), job("a0", 0), job("b", 0)] {
             in_order.push(RecordName::Job(job.clone()));
             in_order.push(RecordName::Payload(job.clone()));

@@ -346,7 +346,7 @@ fn weight(save: &Save) -> usize {
     let list = |record: &Record| match record {
         Record::Payload(_, Payload::Max(numbers)) => numbers.len().saturating_mul(8),
         Record::Payload(_, Payload::PrimeCount(numbers)) => numbers.len().saturating_mul(8),
-        Record::Payload(_, Payload::PrimeSum { .. }) | Record::Job(_) | Record::Task(..) => 0,
+        Record::Payload(_, Payload::PrimeSum { .. }) | Record::Job(_) | Record::Task(..) | Record::Floors(_) => 0,
     };
     let past = save.past.as_ref().map_or(0, |past| past.parts().count());
     let small = 1 + save.records.len() + save.removed.len() + save.remembered.len() + past;

@@ -12,7 +12,7 @@ use super::disk::Disk;
 use super::*;
 use crate::protocol::dice::Dice;
 use crate::protocol::ids::{Jac, JobKey, Number, Position, Term};
-use crate::protocol::ledger::{Past, RecordName, Stamped};
+use crate::protocol::ledger::{Past, Stamped};
 use crate::protocol::view::Stamp;
 use crate::wire::tests::samples::Samples;
 
@@ -76,22 +76,14 @@ pub(super) fn saves(seed: u64, many: u64) -> Vec<Save> {
         let again = known.iter().filter(|_| dice.below(9) == 0);
         let stamp = Stamp { number: Number(id), ..samples.stamp() };
         records.extend(again.map(|record| Stamped { stamp: stamp.clone(), ..record.clone() }));
-        let gone = known.iter().rev().take(3).filter(|_| dice.below(3) == 0).map(name);
-        let removed = gone.filter(|name| records.iter().all(|record| self::name(record) != *name)).collect();
+        let gone = known.iter().rev().take(3).filter(|_| dice.below(3) == 0).map(|stamped| stamped.record.name());
+        let removed = gone.filter(|name| records.iter().all(|record| record.record.name() != *name)).collect();
         known.extend(records.iter().cloned());
         let remembered = (0..dice.below(2)).map(|_| (samples.node(), Jac(id))).collect();
         let past = (id % 4 == 0).then(|| Past::from_parts((0..id).map(|at| (samples.leadership(), Number(at)))));
         Save { records, removed, remembered, past, ..save(id) }
     });
     made.collect()
-}
-
-fn name(stamped: &Stamped) -> RecordName {
-    match &stamped.record {
-        Record::Job(job) => RecordName::Job(job.key.clone()),
-        Record::Payload(job, _) => RecordName::Payload(job.clone()),
-        Record::Task(task, _) => RecordName::Task(task.clone()),
-    }
 }
 
 /// What there is after these saves.

@@ -157,8 +157,7 @@ fn recorded(saves: &[Save]) -> Vec<Did> {
         did.lock().expect("no panic").push(Did::Answered(at + 1));
     }
     // Not closed: the power goes before that.
-    let did = did.lock().expect("no panic").clone();
-    did
+    did.lock().expect("no panic").clone()
 }
 
 /// The file after these steps, of which those after the last flush came as far as chance has it.

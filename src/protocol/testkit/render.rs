@@ -8,7 +8,7 @@ use crate::protocol::Worker;
 use crate::protocol::effects::{ComputeEffect, Effects, Save, StreamEffect};
 use crate::protocol::ids::{Candidate, JobKey, Leadership, Number, Position, TaskKey};
 use crate::protocol::leadership::Role;
-use crate::protocol::ledger::{Record, Stamped};
+use crate::protocol::ledger::{Record, RecordName, Stamped, Turn};
 use crate::protocol::message::{
     Announce, AnnounceAnswer, DirectoryRequest, Down, Elect, ElectAnswer, Heartbeat, JobQuery, Leader, Purpose,
     Refusal, Request, Response, Status, Submitted, TaskAnswer, Up,
@@ -41,7 +41,7 @@ pub(crate) fn effects(out: &Effects) -> Vec<String> {
 /// What a worker is, in one line.
 pub(crate) fn state(worker: &Worker) -> String {
     let role = match &worker.role {
-        Role::Starting { .. } => "starting".to_owned(),
+        Role::Starting => "starting".to_owned(),
         Role::Seeking(_) if worker.elections.campaign.is_some() => "electing".to_owned(),
         Role::Seeking(_) => "seeking".to_owned(),
         Role::Following(following) => {
@@ -87,7 +87,25 @@ fn save(save: &Save) -> String {
         format!(", past [{}]", joined(left))
     });
     let records = joined(save.records.iter().map(record));
-    format!("save {} [{records}] at {}, term {}, jac {}{past}", save.id, position(&save.position), save.term, save.jac)
+    let gone = joined(save.removed.iter().map(record_name));
+    let without = if gone.is_empty() { String::new() } else { format!(" without [{gone}]") };
+    format!(
+        "save {} [{records}]{without} at {}, term {}, jac {}{past}",
+        save.id,
+        position(&save.position),
+        save.term,
+        save.jac
+    )
+}
+
+/// A record's name.
+fn record_name(name: &RecordName) -> String {
+    match name {
+        RecordName::Job(key) => format!("job {}", key.id),
+        RecordName::Payload(key) => format!("payload {}", key.id),
+        RecordName::Task(key) => format!("task {}", slice(key)),
+        RecordName::Floors => "floors".to_owned(),
+    }
 }
 
 /// A record by its name and what it says, without its number.
@@ -95,7 +113,7 @@ pub(crate) fn record(stamped: &Stamped) -> String {
     match &stamped.record {
         Record::Job(job) => match &job.ended {
             None => format!("job {}", job.key.id),
-            Some((outcome, _)) => format!("job {} {:?}", job.key.id, outcome.state()),
+            Some(ended) => format!("job {} {:?}", job.key.id, ended.outcome.state()),
         },
         Record::Payload(key, _) => format!("payload {}", key.id),
         Record::Task(key, record) => {
@@ -107,6 +125,11 @@ pub(crate) fn record(stamped: &Stamped) -> String {
                 (None, None) => "pending".to_owned(),
             };
             format!("task {} {what}{charged}", slice(key))
+        }
+        Record::Floors(floors) => {
+            let upto =
+                |floor: &Option<(Turn, JobKey)>| floor.as_ref().map_or("-".to_owned(), |(_, key)| key.id.to_string());
+            format!("floors {} {}", upto(&floors.breakdown), upto(&floors.line))
         }
     }
 }
