@@ -22,6 +22,7 @@ use crate::journal::Journal;
 use crate::node::{self, Broken, Handle, Running, RunningDirectory};
 use crate::protocol::effects::Ending;
 use crate::protocol::ids::{Incarnation, Member};
+use crate::protocol::ledger::Keep;
 use crate::protocol::{Setup, limits};
 use crate::telemetry::logs;
 use crate::transport::{self, Transport};
@@ -203,6 +204,10 @@ fn protocol_settings(settings: &Settings) -> limits::Settings {
         min_links: count(settings.min_links),
         neighbour_failures: settings.neighbour_failures,
         max_jobs_per_term: settings.max_jobs_per_term,
+        rotation: settings.rotation,
+        drain_limit: settings.drain_limit,
+        min_members: settings.min_members,
+        keep: Keep { breakdowns: count(settings.keep_jobs), lines: count(settings.keep_lines) },
         tasks_per_worker: settings.tasks_per_worker,
         max_tasks: settings.max_tasks,
         max_attempts: settings.max_attempts,

@@ -86,7 +86,7 @@ impl From<ClientError> for Failure {
             ClientError::Unreachable { .. } => Exit::Unreachable,
             ClientError::NotFound(_) => Exit::NotFound,
             ClientError::Refused(_) => Exit::Refused,
-            ClientError::Full(_) => Exit::DeadlinePassed,
+            ClientError::Full(_) | ClientError::Late(_) => Exit::DeadlinePassed,
         };
         exit.because(error)
     }

@@ -7,7 +7,7 @@ use super::exit::{Exit, Failure, Outcome};
 use super::face::{Face, Output};
 use super::summary::summary;
 use crate::client::{Follow, News};
-use crate::protocol::view::{JobState, JobView};
+use crate::protocol::view::{DEADLINE_PASSED, JobState, JobView};
 use crate::wire::json;
 
 /// When to come back.
@@ -46,7 +46,7 @@ pub(super) async fn show(follow: &mut Follow, until: Until, title: Option<&str>,
             if face.output == Output::Text {
                 face.say(&summary(title.unwrap_or(&view.kind.to_string()), &view))?;
             }
-            return Ok(exit_of(view.state));
+            return Ok(exit_of(&view));
         }
     }
     Ok(Exit::Done)
@@ -62,8 +62,9 @@ pub(super) fn json_line(object: &impl serde::Serialize) -> Result<String, Failur
     serde_json::to_string(object).map_err(|error| Exit::Refused.because(format!("cannot be written as JSON: {error}")))
 }
 
-fn exit_of(state: JobState) -> Exit {
-    match state {
+fn exit_of(view: &JobView) -> Exit {
+    match view.state {
+        JobState::Failed if view.error.as_deref() == Some(DEADLINE_PASSED) => Exit::DeadlinePassed,
         JobState::Queued | JobState::Running | JobState::Succeeded => Exit::Done,
         JobState::Failed | JobState::Cancelled => Exit::JobFailed,
     }

@@ -1,6 +1,7 @@
 //! `floodline submit`: hands in a job and follows it to its end.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::bar::Bar;
 use super::exit::{Exit, Failure, Outcome};
@@ -8,6 +9,7 @@ use super::face::Face;
 use super::follow::{Until, show};
 use super::numbers;
 use crate::client::{Client, Follow, fresh_job_id};
+use crate::config::{Allowed, Parse};
 use crate::jobs::Payload;
 use crate::protocol::ids::JobId;
 
@@ -28,6 +30,10 @@ pub(crate) struct Args {
     /// Id of the job; the same id with the same input is the same job [default: a new one]
     #[arg(long, global = true, value_name = "ID", value_parser = job_id)]
     job_id: Option<JobId>,
+
+    /// Time from now after which the job fails unless it has ended, such as 90s or 2h
+    #[arg(long, global = true, value_name = "TIME", value_parser = deadline)]
+    deadline: Option<Duration>,
 }
 
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -75,7 +81,7 @@ pub(crate) async fn run(args: Args, face: &Face) -> Outcome {
     let until = if args.detach { Until::Acknowledged } else { Until::Ended };
     let bar = Bar::new(&title, face);
     bar.wait("looks for a node");
-    let mut follow = Client::connect(nodes).await?.submit(id.clone(), payload);
+    let mut follow = Client::connect(nodes).await?.submit(id.clone(), payload, args.deadline);
     bar.wait("waits to be admitted");
     let outcome = tokio::select! {
         outcome = show(&mut follow, until, Some(&title), &bar, face) => Some(outcome),
@@ -130,6 +136,11 @@ fn title(payload: &Payload) -> String {
         Payload::PrimeCount(numbers) => format!("PRIMECOUNT of {}", of(numbers.len())),
         Payload::PrimeSum { start, end } => format!("PRIMESUM {start}..={end}"),
     }
+}
+
+fn deadline(text: &str) -> Result<Duration, String> {
+    let allowed = Allowed::Span(Duration::from_millis(1), Duration::from_hours(24 * 365));
+    Duration::parse(text, &allowed).ok_or_else(|| format!("give {allowed}"))
 }
 
 fn job_id(text: &str) -> Result<JobId, String> {

@@ -25,6 +25,9 @@ pub enum ClientError {
     /// The request can never be right.
     #[error("{0}")]
     Refused(String),
+    /// The job's deadline passed before any node acknowledged it.
+    #[error("the deadline of job {0} passed before it was acknowledged; give it more time with --deadline")]
+    Late(String),
     /// The cluster has no room, and that lasted.
     #[error("{0}")]
     Full(String),

@@ -4,11 +4,15 @@
 //! completed share goes back, and the terminal message is the last. Section 9 of the contract.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
 
 use crate::jobs::Payload;
 use crate::protocol::ids::{JobId, JobKey};
 use crate::protocol::message::{JobQuery, SubmitJob};
 use crate::protocol::progress::{Cursor, next_message};
+use crate::protocol::time::Wall;
 use crate::protocol::view::JobView;
 use crate::wire;
 
@@ -34,27 +38,37 @@ enum Phase {
     Ended,
 }
 
+/// The wall clock so much later.
+fn from_now(within: Duration) -> Wall {
+    let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_add(within);
+    Wall(u64::try_from(at.as_millis()).unwrap_or(u64::MAX))
+}
+
 /// Yields what becomes of a job.
 #[derive(Debug)]
 pub struct Follow {
     client: Client,
     job: JobQuery,
     phase: Phase,
+    /// When it is too late for a submission to be acknowledged.
+    late_at: Option<Instant>,
     acknowledged: bool,
     last: Option<Cursor>,
 }
 
 impl Follow {
-    pub(super) fn submission(client: Client, id: JobId, payload: Payload) -> Follow {
+    pub(super) fn submission(client: Client, id: JobId, payload: Payload, deadline: Option<Duration>) -> Follow {
         let key = JobKey { id, digest: wire::digest_of(&payload) };
-        let job = SubmitJob { key, payload, forwarded: false };
+        let late_at = deadline.map(|within| Instant::now() + within);
+        let deadline = deadline.map(|within| from_now(within));
+        let job = SubmitJob { key, payload, deadline, forwarded: false };
         // By its whole name: the other side of a split may have taken another payload under this id.
         let query = JobQuery { id: job.key.id.clone(), digest: Some(job.key.digest), forwarded: false };
-        Follow { client, job: query, phase: Phase::Submitting(job), acknowledged: false, last: None }
+        Follow { client, job: query, phase: Phase::Submitting(job), late_at, acknowledged: false, last: None }
     }
 
     pub(super) fn of(client: Client, job: JobQuery) -> Follow {
-        Follow { client, job, phase: Phase::Following(None), acknowledged: false, last: None }
+        Follow { client, job, phase: Phase::Following(None), late_at: None, acknowledged: false, last: None }
     }
 
     /// Whether the cluster answers for the job.
@@ -129,6 +143,10 @@ impl Follow {
     async fn recover(&mut self, trouble: Trouble) -> Result<(), ClientError> {
         if let Phase::Following(messages) = &mut self.phase {
             *messages = None;
+        }
+        let is_late = self.late_at.is_some_and(|at| Instant::now() >= at);
+        if is_late && matches!(self.phase, Phase::Submitting(_)) {
+            return Err(ClientError::Late(self.job.id.to_string()));
         }
         match trouble {
             // A node that came back empty, or a leader that has not joined its followers yet.

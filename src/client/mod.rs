@@ -107,10 +107,10 @@ impl Client {
         self.ask(async |line| line.cancel(job).await).await
     }
 
-    /// Hands in a job, and follows it to its end.
+    /// Hands in a job, and follows it to its end. With a deadline it fails unless it has ended by then.
     #[must_use]
-    pub fn submit(self, id: JobId, payload: Payload) -> Follow {
-        Follow::submission(self, id, payload)
+    pub fn submit(self, id: JobId, payload: Payload, deadline: Option<Duration>) -> Follow {
+        Follow::submission(self, id, payload, deadline)
     }
 
     /// Follows a job to its end.

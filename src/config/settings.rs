@@ -11,6 +11,7 @@ use std::time::Duration;
 use tracing::level_filters::LevelFilter;
 
 use super::parse::{Allowed, Parse};
+use crate::protocol::Rotation;
 use crate::protocol::ids::{Address, NodeId};
 
 /// What the variables of the settings begin with.
@@ -126,6 +127,18 @@ impl Parse for LogFormat {
     }
 }
 
+const ROTATIONS: &[&str] = &["drain", "handover"];
+
+impl Parse for Rotation {
+    fn parse(text: &str, _: &Allowed) -> Option<Self> {
+        match text {
+            "drain" => Some(Rotation::Drain),
+            "handover" => Some(Rotation::Handover),
+            _ => None,
+        }
+    }
+}
+
 const LOG_LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];
 
 impl Parse for LevelFilter {
@@ -235,6 +248,12 @@ settings! {
 
     /// Jobs that a leader admits in its term
     max_jobs_per_term: u32 = Fixed("5"), Count(1, 1_000_000);
+    /// What a leader does that has admitted its jobs while some are not finished: finish them, or leave them to the next
+    rotation: Rotation = Fixed("drain"), AnyOf(ROTATIONS);
+    /// Time after which a leader that finishes its jobs leaves the rest to the next
+    drain_limit: Duration = Fixed("10s"), Span(ms(100), secs(86_400));
+    /// Live workers, the leader included, without which no job is admitted or ended; a majority of all makes a quorum
+    min_members: u32 = Fixed("1"), Count(1, 4_096);
     /// Slices of a range job for each live worker
     tasks_per_worker: u32 = Fixed("4"), Count(1, 10_000);
     /// Most slices of a range job
@@ -245,6 +264,10 @@ settings! {
     max_numbers: u32 = Fixed("2000000"), Count(1, 10_000_000);
     /// Submissions that may wait at a worker; beyond it they are refused
     queue: u32 = Fixed("256"), Count(1, 100_000);
+    /// Ended jobs that are kept with their breakdown, the latest ones
+    keep_jobs: u32 = Fixed("1000"), Count(1, 100_000);
+    /// Ended jobs of which at least id and outcome are kept, the latest ones
+    keep_lines: u32 = Fixed("20000"), Count(1, 1_000_000);
     /// Tasks computed at once on a worker
     concurrency: u32 = Computed { words: "the number of cores", of: |_| cores() }, Count(1, 1_024);
 

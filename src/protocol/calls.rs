@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::ids::{AttemptName, CallId, ElectionId, Leadership, NodeId, TaskKey};
+use super::ids::{AttemptName, CallId, ElectionId, JobId, Leadership, NodeId, ReplyToken, TaskKey};
 use super::limits;
 use super::message::{Leader, Peer};
 use super::time::Time;
@@ -34,8 +34,8 @@ pub(crate) enum Errand {
     Ask,
     /// A submission on its way to the leader.
     Submission(u64),
-    /// A cancel or a query, passed on for a caller.
-    PassedOn(super::ids::ReplyToken),
+    /// A cancel or a query, passed on for a caller; with the job's id if it waited here and was withdrawn.
+    PassedOn(ReplyToken, Option<JobId>),
     /// An attempt.
     Attempt(TaskKey, AttemptName),
     /// Taking an attempt back.

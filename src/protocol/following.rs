@@ -7,6 +7,7 @@ use super::Worker;
 use super::effects::{Effects, StreamEffect};
 use super::ids::{Number, StreamId};
 use super::leadership::Role;
+use super::ledger::RecordName;
 use super::message::{Batch, Down, Heartbeat, Leader, Up};
 
 impl Worker {
@@ -34,7 +35,8 @@ impl Worker {
             }
             Down::WantHashes => out.streams.push(StreamEffect::Up(stream, Up::Hashes(self.ledger.hashes()))),
             Down::WantJobs(keys) => {
-                let records = self.ledger.records_of(&keys);
+                let mut records = self.ledger.records_of(&keys);
+                records.extend(self.ledger.record(&RecordName::Floors));
                 out.streams.push(StreamEffect::Up(stream, Up::Upload(records)));
             }
             Down::Batch(batch) => self.on_batch(batch, out),
@@ -78,7 +80,8 @@ impl Worker {
             following.held = batch.held;
             self.axis = self.axis.saturating_add(1);
             self.must_save = true;
-            self.jac = self.jac.max(self.ledger.jac_of(&self.me.node));
+            self.asking_until = None;
+            self.recall_jac(batch.remembers.max(self.ledger.jac_of(&self.me.node)));
         }
         for job in &changed {
             if !self.ledger.is_unfinished(job) {
@@ -106,7 +109,7 @@ impl Worker {
     /// Tells the leader how much is journalled here; nothing while joining.
     pub(crate) fn acknowledge(&mut self, out: &mut Effects) {
         let number = self.acknowledged();
-        let (jac, running, links) = (self.jac, self.running(), self.overlay.nodes());
+        let (jac, running, links) = (self.journalled_jac, self.running(), self.overlay.nodes());
         if let Role::Following(following) = &self.role
             && let Some(stream) = following.stream
         {
@@ -117,7 +120,7 @@ impl Worker {
     fn acknowledged(&self) -> Option<Number> {
         match &self.role {
             Role::Following(following) if following.joined && self.saved.0 == self.axis => Some(self.saved.1),
-            Role::Starting { .. } | Role::Seeking(_) | Role::Following(_) | Role::Leading(_) => None,
+            Role::Starting | Role::Seeking(_) | Role::Following(_) | Role::Leading(_) => None,
         }
     }
 }

@@ -6,6 +6,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+use super::time::Wall;
+
 /// A name, address or id that is not of the allowed form; the text says what is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadName {
@@ -97,6 +99,15 @@ number!(
     /// Rises at every start of a node id; a higher one replaces a lower one at once.
     Incarnation
 );
+impl Incarnation {
+    /// The incarnation of a start: above the one in the node's journal, and at least the clock, for a node whose
+    /// journal is new.
+    #[must_use]
+    pub fn at_start(stored: Incarnation, clock: Wall) -> Incarnation {
+        stored.next().max(Incarnation(clock.0))
+    }
+}
+
 number!(
     /// Job allocation counter: +1 for each job that its owner admits as coordinator (section 6).
     Jac

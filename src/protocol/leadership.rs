@@ -3,12 +3,14 @@
 //! Owns the fence: `followed` is the newest leadership ever followed and only rises (G3). Never elects (that is
 //! [`election`](super::election)) and never touches records (that is [`ledger`](super::ledger)).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Worker;
 use super::calls::Errand;
 use super::effects::{Effects, StreamEffect};
-use super::ids::{Leadership, Member, Number, StreamId};
+use super::ids::{JobKey, Leadership, Member, Number, StreamId};
+use super::ledger::Outcome;
 use super::limits;
 use super::message::{Announce, CallFailure, Down, Leader, Peer, Request, Status, Up};
 use super::notice::Notice;
@@ -22,8 +24,8 @@ const REOPENINGS: u32 = 3;
 /// What a worker is at the moment.
 #[derive(Clone, Debug)]
 pub(crate) enum Role {
-    /// It asks its directories and peers before its first election, until then at most.
-    Starting { until: Time },
+    /// It asks its directories and peers before its first election.
+    Starting,
     /// It knows no leader.
     Seeking(Seeking),
     /// It follows one.
@@ -67,6 +69,12 @@ pub(crate) struct Leading {
     /// Admissions so far; they go on counting when the leader moves to a higher term.
     pub(crate) admitted: u32,
     pub(crate) active: bool,
+    /// Since when it has no admission left.
+    pub(crate) full_since: Option<Time>,
+    /// Ends that wait for more live workers; the first one of a job counts.
+    pub(crate) postponed: BTreeMap<JobKey, Outcome>,
+    /// Something could not end for want of live workers.
+    pub(crate) short: bool,
     /// Workers that the flood counted, this one included: it admits when they have joined, or at `active_by`.
     expected: usize,
     active_by: Time,
@@ -83,7 +91,7 @@ impl Worker {
     /// The leader that it follows now: itself, when it leads.
     pub(crate) fn leader_now(&self) -> Option<&Leader> {
         match &self.role {
-            Role::Starting { .. } | Role::Seeking(_) => None,
+            Role::Starting | Role::Seeking(_) => None,
             Role::Following(following) => Some(&following.leader),
             Role::Leading(_) => self.followed.as_ref(),
         }
@@ -93,7 +101,7 @@ impl Worker {
     /// heartbeat intervals (section 6, 3).
     pub(crate) fn living_leader(&self) -> Option<&Leader> {
         match &self.role {
-            Role::Starting { .. } | Role::Seeking(_) => None,
+            Role::Starting | Role::Seeking(_) => None,
             Role::Following(following) => {
                 let fresh = |at| self.now.time.since(at) <= self.settings.heartbeat_interval * 2;
                 let heard = following.stream.is_some() && following.last_frame.is_some_and(fresh);
@@ -109,7 +117,7 @@ impl Worker {
             Role::Following(following) => {
                 following.stream.is_some() && following.leader.member.identity() == member.identity()
             }
-            Role::Starting { .. } | Role::Seeking(_) | Role::Leading(_) => false,
+            Role::Starting | Role::Seeking(_) | Role::Leading(_) => false,
         }
     }
 
@@ -131,6 +139,9 @@ impl Worker {
             held: Number(0),
             admitted: 0,
             active: false,
+            full_since: None,
+            postponed: BTreeMap::new(),
+            short: false,
             expected,
             active_by: now + limits::JOIN_WAIT,
             heartbeat_due: now,
@@ -142,12 +153,14 @@ impl Worker {
         self.forward_announcement(&Announce { from: self.me.clone(), ..won }, out);
     }
 
-    /// A new leader admits once the expected workers have joined it, or after a bounded wait.
+    /// A new leader admits once the expected workers have joined it, or after a bounded wait; never before as many
+    /// have as make it a quorum (section 2, FLOODLINE_MIN_MEMBERS).
     pub(crate) fn activate_if_ready(&mut self, out: &mut Effects) {
         let now = self.now.time;
         let Role::Leading(leading) = &mut self.role else { return };
         let joined = leading.followers.joined() + 1;
-        if leading.active || (joined < leading.expected && now < leading.active_by) {
+        let enough = joined >= usize::try_from(self.settings.min_members).unwrap_or(usize::MAX);
+        if leading.active || !enough || (joined < leading.expected && now < leading.active_by) {
             return;
         }
         leading.active = true;
@@ -187,6 +200,7 @@ impl Worker {
         let start_at = self.now.time + self.election_timeout();
         let seeking = Role::Seeking(Seeking { start_at, cause: "no leader was found" });
         let Role::Leading(leading) = std::mem::replace(&mut self.role, seeking) else { return };
+        self.lost = Some(leading.leadership.clone());
         out.notices.push(Notice::LeadershipEnded(leading.leadership.clone(), why));
         let attempts = |open: &super::calls::Open| matches!(open.errand, Errand::Attempt(..));
         out.abandoned.extend(self.calls.give_up(attempts).into_iter().map(|(id, _)| id));
@@ -232,7 +246,7 @@ impl Worker {
     /// States on the open stream where this replica stands.
     pub(crate) fn send_join(&mut self, out: &mut Effects) {
         let join = Up::Join {
-            status: self.status(),
+            status: self.status_for(self.leader_now().map(|leader| &leader.member.node)),
             position: self.ledger.position().clone(),
             jobs: u64::try_from(self.ledger.len()).unwrap_or(u64::MAX),
         };
@@ -338,7 +352,7 @@ impl Worker {
     pub(crate) fn put_off_own_election(&mut self) {
         let later = self.now.time + self.election_timeout();
         match &mut self.role {
-            Role::Starting { .. } | Role::Seeking(_) => {
+            Role::Starting | Role::Seeking(_) => {
                 self.role = Role::Seeking(Seeking { start_at: later, cause: "an election came to nothing" });
             }
             Role::Following(following) => following.silent_at = following.silent_at.max(later),
@@ -349,10 +363,13 @@ impl Worker {
     /// What of a role is due by time.
     pub(crate) fn role_timer(&mut self, out: &mut Effects) {
         let now = self.now.time;
+        if let Some(until) = self.asking_until {
+            let asked = self.leases.are_settled() && !self.calls.any(|open| open.errand == Errand::Ask);
+            self.asking_until = (!asked && now < until).then_some(until);
+        }
         match &self.role {
-            Role::Starting { until } => {
-                let asked = self.leases.are_settled() && !self.calls.any(|open| open.errand == Errand::Ask);
-                if asked || *until <= now {
+            Role::Starting => {
+                if self.asking_until.is_none() {
                     let start_at = now + self.dice.span(Duration::ZERO, limits::START_SPREAD);
                     self.role = Role::Seeking(Seeking { start_at, cause: "nobody that answered has a leader" });
                 }
@@ -376,13 +393,14 @@ impl Worker {
     /// When a role's next timer is due.
     pub(crate) fn role_deadline(&self) -> Option<Time> {
         match &self.role {
-            Role::Starting { until } => Some(*until),
+            Role::Starting => self.asking_until,
             Role::Seeking(seeking) => {
                 let may_start = self.elections.campaign.is_none() && self.may_elect();
                 may_start.then_some(seeking.start_at)
             }
             Role::Following(following) => Some(following.silent_at),
             Role::Leading(leading) if leading.active => Some(leading.heartbeat_due),
+            Role::Leading(leading) if leading.active_by <= self.now.time => Some(leading.heartbeat_due),
             // One that leads alone from the middle of a step need not wait for anybody.
             Role::Leading(leading) if leading.followers.joined() + 1 >= leading.expected => Some(self.now.time),
             Role::Leading(leading) => Some(leading.heartbeat_due.min(leading.active_by)),

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use super::ledger::Keep;
+
 /// Failed edges that an election answer or a repeated flood carries; more would not fit a hop's time anyway.
 pub const EDGES: usize = 256;
 /// Unreachable winners that a repeated election excludes.
@@ -20,6 +22,10 @@ pub const LOST: usize = 1_000;
 pub const LINKS: usize = 32;
 /// Leaderships that a replica remembers having followed (section 8).
 pub const PAST: usize = 1_024;
+/// Workers whose JAC this one remembers for them (section 6).
+pub const REMEMBERED: usize = 4_096;
+/// How far a JAC that others remember may lie above the own one before it counts as malformed.
+pub const LEAP: u64 = 1 << 40;
 /// Election ids and announcements remembered, of each kind.
 pub const FLOODS: usize = 1_024;
 /// Calls that wait for this worker's answer.
@@ -60,6 +66,15 @@ pub const ROSTER: Duration = Duration::from_millis(500);
 /// A second copy of a task goes out when it takes longer than this and than twice its siblings' median.
 pub const SLOW_TASK: Duration = Duration::from_millis(500);
 
+/// What a leader does that has admitted its jobs while some are not finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rotation {
+    /// It finishes them, for the drain limit at most, and steps down.
+    Drain,
+    /// It steps down at once; the next leader carries on.
+    Handover,
+}
+
 /// What people may set, as the protocol needs it (section 2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -83,6 +98,14 @@ pub struct Settings {
     pub neighbour_failures: u32,
     /// Admissions in a leadership.
     pub max_jobs_per_term: u32,
+    /// What a leader with its last admission does with unfinished jobs.
+    pub rotation: Rotation,
+    /// How long a leader drains before it hands over.
+    pub drain_limit: Duration,
+    /// Live workers, the leader included, without which a leader admits and ends nothing.
+    pub min_members: u32,
+    /// Ended jobs that are kept.
+    pub keep: Keep,
     /// Slices of a range job per live worker.
     pub tasks_per_worker: u32,
     /// Slices of a range job at most.
@@ -110,6 +133,10 @@ impl Default for Settings {
             min_links: 2,
             neighbour_failures: 3,
             max_jobs_per_term: 5,
+            rotation: Rotation::Drain,
+            drain_limit: Duration::from_secs(10),
+            min_members: 1,
+            keep: Keep { breakdowns: 1_000, lines: 20_000 },
             tasks_per_worker: 4,
             max_tasks: 32,
             max_attempts: 5,

@@ -12,6 +12,7 @@ use super::ids::{
     Number, Position, TaskKey, Term,
 };
 use super::ledger::{Past, Stamped};
+use super::time::Wall;
 use super::view::{ClusterView, JobView};
 
 /// A unary call to a worker.
@@ -153,6 +154,8 @@ pub struct Status {
     pub links: Vec<NodeId>,
     /// Tasks that it computes now.
     pub running: u32,
+    /// The JAC that it remembers for whom it speaks to; 0 if none (section 6).
+    pub remembers: Jac,
 }
 
 /// A directed edge of the overlay over which a call failed.
@@ -248,6 +251,8 @@ pub struct SubmitJob {
     pub key: JobKey,
     /// What to compute.
     pub payload: Payload,
+    /// When it fails unless it has ended by then; of a job that is admitted already the earlier one counts.
+    pub deadline: Option<Wall>,
     /// Set by a worker that passes it on to its leader, so that nobody passes it on twice.
     pub forwarded: bool,
 }
@@ -389,6 +394,8 @@ pub struct Batch {
     pub past: Option<Past>,
     /// What is held (section 1).
     pub held: Number,
+    /// In the batch that ends a joining: the JAC that the leader remembers for the follower (section 6).
+    pub remembers: Jac,
 }
 
 /// A sign of life.

@@ -54,7 +54,7 @@ use std::time::Duration;
 
 pub use effects::Effects;
 pub use input::Input;
-pub use limits::Settings;
+pub use limits::{Rotation, Settings};
 pub use requests::Shown;
 
 use calls::{Calls, Errand, Open};
@@ -63,11 +63,12 @@ use effects::{Call, Save};
 use election::Elections;
 use executor::Executor;
 use ids::{
-    Address, AttemptName, CallId, Jac, Leadership, Member, NodeId, Number, Position, SaveId, StreamId, TaskKey, Term,
+    Address, AttemptName, CallId, Jac, JobId, Leadership, Member, NodeId, Number, Position, SaveId, StreamId, TaskKey,
+    Term,
 };
 use leadership::{Leading, Role};
 use leases::Leases;
-use ledger::{Ledger, Past, Stamped};
+use ledger::{Ledger, Past, Stamped, Unsaved};
 use members::Members;
 use message::{CallFailure, Code, Leader, Peer, Refusal, Request, Response, TaskAnswer};
 use neighbours::StaticPeer;
@@ -119,6 +120,7 @@ struct Saving {
     id: SaveId,
     axis: u64,
     number: Number,
+    jac: Jac,
 }
 
 /// What a step does to itself, as if it had come from outside.
@@ -148,12 +150,17 @@ pub struct Worker {
     role: Role,
     /// The newest leadership ever followed: it only rises (G3).
     followed: Option<Leader>,
+    /// It has started and asks others for a leader and for what they remember of its JAC, until then at most: it is
+    /// no candidate so long (section 6).
+    asking_until: Option<Time>,
     /// The leadership that was lost last: hearsay does not bring it back.
     lost: Option<Leadership>,
     /// Leaderships met lately, so that each is acted on once in a while.
     met: BTreeMap<Leadership, Time>,
     /// Owned by this worker alone: +1 with each admission, in the same write (G4).
     jac: Jac,
+    /// As far as it is journalled: a JAC that others were told does not fall with the process.
+    journalled_jac: Jac,
     ledger: Ledger,
     /// Counts the ledgers taken over: numbers of one axis compare, those of two do not.
     axis: u64,
@@ -181,7 +188,15 @@ impl Worker {
     pub fn new(setup: Setup) -> Worker {
         let Setup { member, directories, peers, settings, stored, seed } = setup;
         let node = member.node.clone();
-        let ledger = Ledger::restore(node.clone(), stored.records, stored.position, stored.past);
+        // Whoever led what its replica followed: nothing older is followed (G3). Where that leader is now is not
+        // known; asked in its place, this worker can tell that nobody leads so.
+        let fence = |leadership: Leadership| {
+            let (node, incarnation) = (leadership.leader.clone(), leadership.incarnation);
+            Leader { leadership, member: Member { node, incarnation, ..member.clone() } }
+        };
+        let followed = stored.position.leadership.clone().map(fence);
+        let ledger =
+            Ledger::restore_with(node.clone(), stored.records, stored.position, stored.past, stored.remembered);
         let jac = stored.jac.max(ledger.jac_of(&node));
         let elections = Elections::new(stored.term);
         Worker {
@@ -199,11 +214,13 @@ impl Worker {
             stranger_due: Time::ZERO,
             calls: Calls::default(),
             elections,
-            role: Role::Starting { until: Time::ZERO },
-            followed: None,
+            role: Role::Starting,
+            followed,
+            asking_until: None,
             lost: None,
             met: BTreeMap::new(),
             jac,
+            journalled_jac: jac,
             ledger,
             axis: 0,
             saving: VecDeque::new(),
@@ -239,9 +256,7 @@ impl Worker {
 
     fn handle(&mut self, input: Input, out: &mut Effects) {
         match input {
-            Input::Started => {
-                self.role = Role::Starting { until: self.now.time + self.settings.election_timeout_max };
-            }
+            Input::Started => self.asking_until = Some(self.now.time + self.settings.election_timeout_max),
             Input::TimerFired => {}
             Input::Called { token, request } => self.on_request(token, request, out),
             Input::CallerGone { token } => {
@@ -302,9 +317,9 @@ impl Worker {
                 self.on_status_answered(&errand, &to, result.and_then(of_status), out);
             }
             Errand::Submission(id) => self.on_submission_answered(*id, result.and_then(of_submission), out),
-            Errand::PassedOn(token) => {
+            Errand::PassedOn(token, withdrawn) => {
                 let told = result.and_then(of_job).map(Response::Job);
-                out.replies.push((*token, told.map_err(passed_on_failure)));
+                out.replies.push((*token, told.map_err(|failure| passed_on_failure(failure, withdrawn.as_ref()))));
             }
             Errand::Attempt(task, name) => self.on_attempt_answered(task, name, result.and_then(of_task), out),
             Errand::Tell | Errand::CancelAttempt | Errand::Unlink => {}
@@ -339,6 +354,9 @@ impl Worker {
     /// done steps down.
     fn finish_step(&mut self, out: &mut Effects) {
         self.activate_if_ready(out);
+        self.end_postponed(out);
+        self.end_late_jobs(out);
+        self.retain(out);
         self.pump_queue(out);
         self.dispatch(out);
         self.run_local(out);
@@ -355,23 +373,33 @@ impl Worker {
     }
 
     /// A leader that has admitted its five jobs and finished all work steps down, and begins the next election
-    /// itself: a rotation costs milliseconds, not a timeout (section 6, 1).
+    /// itself: a rotation costs milliseconds, not a timeout (section 6, 1). One that hands over, or has drained for
+    /// too long, leaves what is unfinished to the next.
     fn rotate_if_done(&mut self, out: &mut Effects) {
         let Role::Leading(leading) = &self.role else { return };
-        let full = leading.admitted >= self.settings.max_jobs_per_term;
-        let done = leading.active && self.ledger.unfinished().next().is_none() && leading.held >= self.ledger.number();
-        if full && done && !self.holds_submissions() && self.stopping.is_none() {
+        let Some(full_since) = leading.full_since.filter(|_| leading.active) else { return };
+        let done = self.ledger.unfinished().next().is_none() && leading.held >= self.ledger.number();
+        let hands_over = match self.settings.rotation {
+            Rotation::Handover => true,
+            Rotation::Drain => self.now.time.since(full_since) >= self.settings.drain_limit,
+        };
+        if (done || hands_over) && !self.holds_submissions() && self.stopping.is_none() {
+            let (why, cause) = if done {
+                ("it has served its jobs", "the leader has served its jobs")
+            } else {
+                ("it hands over", "the leader hands over")
+            };
             // Its last word: followers show the outcomes that are held now, whoever comes next.
             self.heartbeat(out);
-            self.step_down("it has served its jobs", out);
-            self.start_election("the leader has served its jobs", out);
+            self.step_down(why, out);
+            self.start_election(cause, out);
         }
     }
 
     /// Writes what changed; several steps' changes may become one flush in the journal.
     fn save(&mut self, out: &mut Effects) {
-        let (records, past) = self.ledger.take_unsaved();
-        if records.is_empty() && !self.must_save {
+        let Unsaved { records, removed, past, jacs: remembered } = self.ledger.take_unsaved();
+        if records.is_empty() && removed.is_empty() && !self.must_save {
             return;
         }
         // A joining that brought no record has a past of its own all the same, and it belongs to the position.
@@ -379,7 +407,7 @@ impl Worker {
         self.must_save = false;
         self.last_save = self.last_save.next();
         let id = self.last_save;
-        self.saving.push_back(Saving { id, axis: self.axis, number: self.ledger.number() });
+        self.saving.push_back(Saving { id, axis: self.axis, number: self.ledger.number(), jac: self.jac });
         if std::mem::take(&mut self.admitting) {
             self.unsaved_admission = Some(id);
         }
@@ -387,13 +415,13 @@ impl Worker {
         out.saves.push(Save {
             id,
             records,
-            removed: Vec::new(),
+            removed,
             position,
             past,
             term,
             jac,
             incarnation: self.me.incarnation,
-            remembered: Vec::new(),
+            remembered,
         });
     }
 
@@ -401,6 +429,7 @@ impl Worker {
     fn on_saved(&mut self, save: SaveId, out: &mut Effects) {
         while let Some(saving) = self.saving.pop_front_if(|saving| saving.id <= save) {
             self.saved = (saving.axis, saving.number);
+            self.journalled_jac = saving.jac;
         }
         if self.unsaved_admission.is_some_and(|admission| admission <= save) {
             self.unsaved_admission = None;
@@ -421,7 +450,7 @@ impl Worker {
         }
         let paused = match &self.role {
             Role::Leading(leading) => leading.schedule.next_deadline(self.now.time),
-            Role::Starting { .. } | Role::Seeking(_) | Role::Following(_) => None,
+            Role::Starting | Role::Seeking(_) | Role::Following(_) => None,
         };
         let queue = self.queue.next_deadline().filter(|at| *at > self.now.time);
         let running = if self.stopping.is_none() {
@@ -430,7 +459,8 @@ impl Worker {
         } else {
             [None, None, None]
         };
-        let all = [self.calls.next_deadline(), self.role_deadline(), self.stop_deadline(), paused, queue];
+        let jobs = self.job_deadline();
+        let all = [self.calls.next_deadline(), self.role_deadline(), self.stop_deadline(), paused, queue, jobs];
         all.into_iter().chain(running).flatten().min()
     }
 }
@@ -440,10 +470,14 @@ fn wrong_kind() -> CallFailure {
     CallFailure::Unreachable("the answer is of another kind than the call".to_owned())
 }
 
-fn passed_on_failure(failure: CallFailure) -> Refusal {
+/// What a caller is told whose cancel or query was passed on in vain; `withdrawn` is the job that waited here.
+fn passed_on_failure(failure: CallFailure, withdrawn: Option<&JobId>) -> Refusal {
     let gone = |text: String| Refusal::new(Code::Unavailable, text).retry_in(Duration::from_millis(100));
     match failure {
-        CallFailure::Refused(refusal) => refusal,
+        CallFailure::Refused(refusal) => match withdrawn {
+            Some(id) if refusal.code == Code::NotFound => requests::never_admitted(id),
+            _ => refusal,
+        },
         CallFailure::Unreachable(why) => gone(format!("the leader can't be reached ({why}): try again")),
         CallFailure::TimedOut => gone("the leader did not answer in time: try again".to_owned()),
     }

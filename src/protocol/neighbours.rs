@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Worker;
 use super::calls::Errand;
 use super::effects::{Effects, Ending};
-use super::ids::{Address, Identity, Member, NodeId, ReplyToken};
+use super::ids::{Address, Identity, Jac, Member, NodeId, ReplyToken};
 use super::leadership::Role;
 use super::leases::Due;
 use super::limits;
@@ -42,14 +42,29 @@ impl StaticPeer {
 }
 
 impl Worker {
-    /// What this worker says of itself.
+    /// What this worker says of itself to everybody.
     pub(crate) fn status(&self) -> Status {
         Status {
+            remembers: Jac(0),
             member: self.me.clone(),
             following: self.leader_now().cloned(),
-            jac: self.jac,
+            jac: self.journalled_jac,
             links: self.overlay.nodes(),
             running: self.running(),
+        }
+    }
+
+    /// What this worker says to one node: with what it remembers of that one's JAC.
+    pub(crate) fn status_for(&self, node: Option<&NodeId>) -> Status {
+        Status { remembers: node.map(|node| self.ledger.jac_of(node)).unwrap_or_default(), ..self.status() }
+    }
+
+    /// Others remember this worker's JAC, of which it may have lost its own record: the higher counts (section 6).
+    pub(crate) fn recall_jac(&mut self, remembered: Jac) {
+        let possible = remembered.0 <= self.jac.0.saturating_add(limits::LEAP);
+        if possible && remembered > self.jac {
+            self.jac = remembered;
+            self.must_save = true;
         }
     }
 
@@ -65,6 +80,7 @@ impl Worker {
         if status.member.node == self.me.node {
             return;
         }
+        self.recall_jac(status.remembers);
         if self.members.hear(self.now.time, status) {
             out.notices.push(Notice::MemberJoined(status.member.identity()));
         }
@@ -85,7 +101,8 @@ impl Worker {
         if let Some(status) = status {
             self.hear_status(status, out);
         }
-        out.replies.push((token, Ok(Response::Ping(self.status()))));
+        let caller = status.map(|status| &status.member.node);
+        out.replies.push((token, Ok(Response::Ping(self.status_for(caller)))));
     }
 
     /// Somebody links up.
@@ -93,7 +110,8 @@ impl Worker {
         self.hear_status(status, out);
         let accepted =
             self.stopping.is_none() && status.member.node != self.me.node && self.link_up(&status.member, out);
-        out.replies.push((token, Ok(Response::AddNeighbor { accepted, status: self.status() })));
+        out.replies
+            .push((token, Ok(Response::AddNeighbor { accepted, status: self.status_for(Some(&status.member.node)) })));
     }
 
     /// Somebody takes down its link.
@@ -123,7 +141,7 @@ impl Worker {
     /// Asks for the other end of a link, unless that is under way.
     fn call_for_link(&mut self, member: &Member, out: &mut Effects) {
         if self.overlay.ask(&member.node) {
-            let request = Request::AddNeighbor(self.status());
+            let request = Request::AddNeighbor(self.status_for(Some(&member.node)));
             self.call(Peer::from(member), request, limits::LINK_CALL, Errand::Link, out);
         }
     }
@@ -229,7 +247,7 @@ impl Worker {
     }
 
     fn ask(&mut self, to: Peer, out: &mut Effects) {
-        let request = Request::Ping(Some(self.status()));
+        let request = Request::Ping(Some(self.status_for(to.node.as_ref())));
         self.call(to, request, limits::LINK_CALL, Errand::Ask, out);
     }
 
@@ -270,7 +288,7 @@ impl Worker {
             return;
         }
         for member in self.overlay.pings_due(now, self.settings.link_ping) {
-            let request = Request::Ping(Some(self.status()));
+            let request = Request::Ping(Some(self.status_for(Some(&member.node))));
             self.call(Peer::from(&member), request, limits::LINK_CALL, Errand::LinkPing, out);
         }
         if self.upkeep_due > now {
@@ -279,7 +297,7 @@ impl Worker {
         self.upkeep_due = now + UPKEEP;
         let reachable = self.members.reachable(now);
         if let Some(member) = self.overlay.wanted(&reachable, self.settings.min_links, &mut self.dice) {
-            let request = Request::AddNeighbor(self.status());
+            let request = Request::AddNeighbor(self.status_for(Some(&member.node)));
             self.call(Peer::from(&member), request, limits::LINK_CALL, Errand::Link, out);
         }
         for member in self.members.lost_due(now, LOST_AT_ONCE) {

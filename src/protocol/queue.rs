@@ -44,6 +44,10 @@ struct Submission {
 }
 
 impl Submission {
+    fn is_late(&self, wall: Wall) -> bool {
+        self.job.deadline.is_some_and(|deadline| deadline <= wall)
+    }
+
     fn may_be_admitted(&self) -> bool {
         self.unsure || matches!(self.stage, Stage::Sent(_) | Stage::Holding(_))
     }
@@ -134,6 +138,11 @@ impl Queue {
     }
 }
 
+fn too_late(key: &JobKey) -> Refusal {
+    let text = format!("the deadline of job {} passed before it was admitted: submit it with a later one", key.id);
+    Refusal::new(Code::DeadlineExceeded, text)
+}
+
 /// What a leader makes of a submission.
 enum Verdict {
     Hold(Number),
@@ -145,10 +154,10 @@ impl Worker {
     /// How many submissions this leader would admit now.
     pub(crate) fn room(&self) -> u32 {
         match &self.role {
-            Role::Leading(leading) if leading.active && self.stopping.is_none() => {
+            Role::Leading(leading) if leading.active && self.stopping.is_none() && self.has_quorum() => {
                 self.settings.max_jobs_per_term.saturating_sub(leading.admitted)
             }
-            Role::Starting { .. } | Role::Seeking(_) | Role::Following(_) | Role::Leading(_) => 0,
+            Role::Starting | Role::Seeking(_) | Role::Following(_) | Role::Leading(_) => 0,
         }
     }
 
@@ -195,7 +204,7 @@ impl Worker {
         let held = match &self.role {
             Role::Following(following) if following.joined => following.held,
             Role::Leading(leading) => leading.held,
-            Role::Starting { .. } | Role::Seeking(_) | Role::Following(_) => return None,
+            Role::Starting | Role::Seeking(_) | Role::Following(_) => return None,
         };
         if number <= held { self.ledger.view(key) } else { None }
     }
@@ -203,6 +212,7 @@ impl Worker {
     /// Sends on, or admits, what waits here: oldest first.
     pub(crate) fn pump_queue(&mut self, out: &mut Effects) {
         let now = self.now.time;
+        self.drop_late_submissions(out);
         let due = |submission: &Submission| matches!(submission.stage, Stage::Waiting(at) if at <= now);
         let due: Vec<u64> =
             self.queue.held_back.iter().filter(|(_, waiting)| due(waiting)).map(|(id, _)| *id).collect();
@@ -210,8 +220,21 @@ impl Worker {
             match &self.role {
                 Role::Leading(_) => self.consider(id, out),
                 Role::Following(following) if following.joined && following.stream.is_some() => self.send_on(id, out),
-                Role::Starting { .. } | Role::Seeking(_) | Role::Following(_) => return,
+                Role::Starting | Role::Seeking(_) | Role::Following(_) => return,
             }
+        }
+    }
+
+    /// What waits here past its deadline was surely not admitted, or the leader says what became of it.
+    fn drop_late_submissions(&mut self, out: &mut Effects) {
+        let wall = self.now.wall;
+        let late = |submission: &Submission| submission.is_late(wall) && !submission.may_be_admitted();
+        let late: Vec<u64> = self.queue.held_back.iter().filter(|(_, s)| late(s)).map(|(id, _)| *id).collect();
+        for id in late {
+            let Some(key) = self.queue.held_back.get(&id).map(|submission| submission.job.key.clone()) else {
+                continue;
+            };
+            self.answer_submission(id, Err(too_late(&key)), out);
         }
     }
 
@@ -245,6 +268,9 @@ impl Worker {
             let text = format!("job id {} is taken by another payload ({}): choose another id", other.id, other.digest);
             return Verdict::Refuse(Refusal::new(Code::AlreadyExists, text));
         }
+        if job.deadline.is_some_and(|deadline| deadline <= self.now.wall) {
+            return Verdict::Refuse(too_late(&job.key));
+        }
         if self.room() == 0 {
             return Verdict::NoRoom;
         }
@@ -252,9 +278,10 @@ impl Worker {
     }
 
     fn admit(&mut self, job: &SubmitJob, out: &mut Effects) -> Number {
-        let live = self.reaches();
+        let (live, cap, now) = (self.reaches(), self.settings.max_jobs_per_term, self.now.time);
         let Role::Leading(leading) = &mut self.role else { return Number(0) };
         leading.admitted = leading.admitted.saturating_add(1);
+        leading.full_since = (leading.admitted >= cap).then_some(now);
         self.jac = self.jac.next();
         let cut = crate::jobs::Cut {
             live_workers: live,
@@ -263,7 +290,7 @@ impl Worker {
         };
         let (term, leader, place) = (leading.leadership.term, self.me.node.clone(), leading.admitted);
         let admission = Admission { term, leader, place, jac: self.jac, slices: job.payload.slices(cut) };
-        self.ledger.admit(&job.key, job.payload.clone(), admission, self.now.wall);
+        self.ledger.admit(&job.key, job.payload.clone(), admission, job.deadline, self.now.wall);
         self.admitting = true;
         out.notices.push(Notice::JobAdmitted { job: job.key.clone(), term, place, jac: self.jac });
         out.moved.insert(job.key.clone());
@@ -315,7 +342,8 @@ impl Worker {
                 }
             }
             Err(CallFailure::Refused(refusal))
-                if matches!(refusal.code, Code::InvalidArgument | Code::AlreadyExists) =>
+                if matches!(refusal.code, Code::InvalidArgument | Code::AlreadyExists)
+                    || (refusal.code == Code::DeadlineExceeded && submission.is_late(self.now.wall)) =>
             {
                 self.answer_submission(id, Err(refusal), out);
             }

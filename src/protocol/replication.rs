@@ -3,14 +3,14 @@
 //! Owns each follower's phase and how far it has come, what is live and what is held (section 1). An admission
 //! is journalled here before it is sent: while one is not, nothing new is sent, since positions name content.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Worker;
 use super::effects::{Effects, StreamEffect};
 use super::ids::{JobKey, Leadership, Member, NodeId, Number, Position, StreamId};
 use super::leadership::{Leading, Role};
-use super::ledger::{Ledger, Merged, Stamped};
+use super::ledger::{Ledger, Merged, RecordName, Stamped};
 use super::limits;
 use super::message::{Batch, Down, Heartbeat, Leader, Status, Up};
 use super::notice::Notice;
@@ -78,12 +78,17 @@ impl Followers {
         self.streams.values().any(|follower| follower.node() == Some(node))
     }
 
+    /// Those that are live: their stream is open, and they were heard since `since` (section 1).
+    fn live(&self, since: Time) -> impl Iterator<Item = &Follower> {
+        self.streams.values().filter(move |follower| follower.heard > since)
+    }
+
     /// Up to which number the ledger is held: by the leader and a majority of the live, or by all when they are
-    /// fewer than three (section 1). A follower is live while its stream is open and it was heard since `since`.
-    fn held(&self, journalled: Number, since: Time) -> Number {
-        let live: Vec<&Follower> = self.streams.values().filter(|follower| follower.heard > since).collect();
+    /// fewer than three, and by `min_members` at least (section 1).
+    fn held(&self, journalled: Number, since: Time, min_members: usize) -> Number {
+        let live: Vec<&Follower> = self.live(since).collect();
         let count = live.len() + 1;
-        let needed = if count < 3 { count } else { count / 2 + 1 };
+        let needed = if count < 3 { count } else { count / 2 + 1 }.max(min_members);
         let number =
             |follower: &Follower| if follower.phase == Phase::Joined { follower.acknowledged } else { Number(0) };
         let mut numbers: Vec<Number> = live.into_iter().map(number).collect();
@@ -113,14 +118,15 @@ fn batch_for(follower: &Follower, ledger: &Ledger, leadership: &Leadership, held
         Phase::Since(number) => (ledger.changed_since(*number), true),
         Phase::Jobs(keys, compared) => {
             let (jobs, changed) = (ledger.records_of(keys), ledger.changed_since(*compared));
-            (jobs.into_iter().chain(changed).collect(), true)
+            (jobs.into_iter().chain(changed).chain(ledger.record(&RecordName::Floors)).collect(), true)
         }
         Phase::Joined if follower.sent >= ledger.number() => return None,
         Phase::Joined if follower.in_flight >= limits::BATCHES_IN_FLIGHT => return None,
         Phase::Joined => (ledger.changed_since(follower.sent), false),
     };
     let past = joins.then(|| ledger.past().clone());
-    Some(Batch { leadership: leadership.clone(), records, number: ledger.number(), past, held })
+    let remembers = follower.node().filter(|_| joins).map(|node| ledger.jac_of(node)).unwrap_or_default();
+    Some(Batch { leadership: leadership.clone(), records, number: ledger.number(), past, held, remembers })
 }
 
 impl Worker {
@@ -128,7 +134,7 @@ impl Worker {
     pub(crate) fn reaches(&self) -> u32 {
         match &self.role {
             Role::Leading(leading) => u32::try_from(leading.followers.reached()).unwrap_or(u32::MAX).saturating_add(1),
-            Role::Starting { .. } | Role::Seeking(_) | Role::Following(_) => 0,
+            Role::Starting | Role::Seeking(_) | Role::Following(_) => 0,
         }
     }
 
@@ -185,6 +191,7 @@ impl Worker {
             return;
         }
         self.members.hear(self.now.time, &status);
+        self.recall_jac(status.remembers);
         self.end_older_streams(stream, &member, out);
         let Role::Leading(leading) = &mut self.role else { return };
         let mine = leading.leadership.clone();
@@ -267,7 +274,7 @@ impl Worker {
         };
         follower.phase = phase;
         let merged = self.ledger.merge(records, above);
-        self.jac = self.jac.max(self.ledger.jac_of(&self.me.node));
+        self.recall_jac(self.ledger.jac_of(&self.me.node));
         self.after_merge(merged, out);
     }
 
@@ -278,6 +285,7 @@ impl Worker {
             self.take_up_job(&job, out);
             out.moved.insert(job);
         }
+        self.after_drop(merged.gone, out);
     }
 
     /// The leader moved up: everyone joins again, on the stream that is open.
@@ -344,7 +352,7 @@ impl Worker {
     fn roster(&self) -> Vec<Status> {
         match &self.role {
             Role::Leading(leading) => leading.followers.statuses().into_iter().chain([self.status()]).collect(),
-            Role::Starting { .. } | Role::Seeking(_) | Role::Following(_) => Vec::new(),
+            Role::Starting | Role::Seeking(_) | Role::Following(_) => Vec::new(),
         }
     }
 
@@ -360,11 +368,40 @@ impl Worker {
         }
     }
 
+    /// Jobs of which nothing is kept any more: who watches them learns so.
+    fn after_drop(&mut self, gone: BTreeSet<JobKey>, out: &mut Effects) {
+        out.moved.extend(gone);
+    }
+
+    /// A leader keeps no more of ended jobs than people want kept (section 8).
+    pub(crate) fn retain(&mut self, out: &mut Effects) {
+        if matches!(&self.role, Role::Leading(leading) if leading.active) {
+            let gone = self.ledger.retain(self.settings.keep);
+            self.after_drop(gone, out);
+        }
+    }
+
+    /// Live workers, this leader counted.
+    fn live_workers(&self) -> usize {
+        match &self.role {
+            Role::Leading(leading) => {
+                leading.followers.live(self.now.time - self.settings.election_timeout_max).count() + 1
+            }
+            Role::Starting | Role::Seeking(_) | Role::Following(_) => 0,
+        }
+    }
+
+    /// Whether enough workers are live to admit and to end jobs (section 2, FLOODLINE_MIN_MEMBERS).
+    pub(crate) fn has_quorum(&self) -> bool {
+        self.live_workers() >= usize::try_from(self.settings.min_members).unwrap_or(usize::MAX)
+    }
+
     /// What is held now; outcomes up to there are told, and those who wait for it are answered.
     pub(crate) fn advance_held(&mut self, out: &mut Effects) {
         let (journalled, now) = (self.journalled(), self.now.time);
+        let min_members = usize::try_from(self.settings.min_members).unwrap_or(usize::MAX);
         let Role::Leading(leading) = &mut self.role else { return };
-        let held = leading.followers.held(journalled, now - self.settings.election_timeout_max);
+        let held = leading.followers.held(journalled, now - self.settings.election_timeout_max, min_members);
         // Before those that the flood counted have joined, the leader alone is live: what it says then, nobody else holds.
         if held <= leading.held || !leading.active {
             return;

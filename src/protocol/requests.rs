@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Worker;
 use super::calls::Errand;
 use super::effects::Effects;
-use super::ids::{Number, ReplyToken};
+use super::ids::{JobId, Number, ReplyToken};
 use super::leadership::Role;
 use super::ledger::Outcome;
 use super::limits;
@@ -24,6 +24,11 @@ pub enum Shown {
     Wait,
     /// The next message.
     Next(Arc<JobView>),
+}
+
+/// What a canceller is told of a job that nobody admitted.
+pub(super) fn never_admitted(id: &JobId) -> Refusal {
+    Refusal::new(Code::Cancelled, format!("job {id} was cancelled before it was admitted"))
 }
 
 impl Worker {
@@ -57,20 +62,16 @@ impl Worker {
         let view = known.or_else(|| self.queue.view(query).map(Arc::new));
         match view {
             Some(view) => out.replies.push((token, Ok(Response::Job(view)))),
-            None => self.pass_on(token, query, Request::GetJob, out),
+            None => self.pass_on(token, query, Request::GetJob, false, out),
         }
     }
 
     fn on_cancel(&mut self, token: ReplyToken, query: &JobQuery, out: &mut Effects) {
+        // What waits here was never sent: its submitters are told at once. The same job may have come to the leader
+        // by another worker, so its canceller is told what the leader says.
         let withdrawn = self.queue.withdraw(query);
-        if !withdrawn.is_empty() {
-            // It was never sent, so nobody has it: its submitter and its canceller are told the same.
-            for waiter in withdrawn.into_iter().chain([token]) {
-                let text = format!("job {} was cancelled before it was admitted", query.id);
-                out.replies.push((waiter, Err(Refusal::new(Code::Cancelled, text))));
-            }
-            return;
-        }
+        let was_waiting = !withdrawn.is_empty();
+        out.replies.extend(withdrawn.into_iter().map(|waiter| (waiter, Err(never_admitted(&query.id)))));
         let key = self.ledger.find(query);
         let ended = key.as_ref().and_then(|key| self.ledger.view(key)).filter(|view| view.state.is_terminal());
         if let Some(view) = ended {
@@ -88,7 +89,7 @@ impl Worker {
                     out.replies.push((token, Err(Refusal::new(Code::ResourceExhausted, text))));
                 }
             }
-            None => self.pass_on(token, query, Request::CancelJob, out),
+            None => self.pass_on(token, query, Request::CancelJob, was_waiting, out),
         }
     }
 
@@ -96,12 +97,20 @@ impl Worker {
         matches!(&self.role, Role::Leading(leading) if leading.active)
     }
 
-    /// Asks the leader in a caller's name, once.
-    fn pass_on(&mut self, token: ReplyToken, query: &JobQuery, ask: fn(JobQuery) -> Request, out: &mut Effects) {
+    /// Asks the leader in a caller's name, once. `withdrawn`: the job waited here and waits no longer, so where
+    /// nobody knows of it it is cancelled.
+    fn pass_on(
+        &mut self,
+        token: ReplyToken,
+        query: &JobQuery,
+        ask: fn(JobQuery) -> Request,
+        withdrawn: bool,
+        out: &mut Effects,
+    ) {
         let following = match &self.role {
             Role::Following(following) => Some(Peer::from(&following.leader.member)),
             Role::Leading(leading) if leading.active => None,
-            Role::Starting { .. } | Role::Seeking(_) | Role::Leading(_) => {
+            Role::Starting | Role::Seeking(_) | Role::Leading(_) => {
                 let text = "no leader is known at present: try again in a moment";
                 let refusal = Refusal::new(Code::Unavailable, text).retry_in(self.settings.election_timeout_min);
                 out.replies.push((token, Err(refusal)));
@@ -111,11 +120,13 @@ impl Worker {
         match following.filter(|_| !query.forwarded) {
             Some(leader) => {
                 let request = ask(JobQuery { forwarded: true, ..query.clone() });
-                self.call(leader, request, limits::FORWARD, Errand::PassedOn(token), out);
+                let errand = Errand::PassedOn(token, withdrawn.then(|| query.id.clone()));
+                self.call(leader, request, limits::FORWARD, errand, out);
             }
             None if query.forwarded && !self.is_leading() => {
                 out.replies.push((token, Err(Refusal::new(Code::Unavailable, "this worker does not lead"))));
             }
+            None if withdrawn => out.replies.push((token, Err(never_admitted(&query.id)))),
             None => {
                 let text = format!("there is no job {}: `floodline jobs` lists those that are", query.id);
                 out.replies.push((token, Err(Refusal::new(Code::NotFound, text))));
@@ -139,21 +150,19 @@ impl Worker {
         let me = NodeView {
             member: self.me.clone(),
             alive: true,
-            jac: self.jac,
+            jac: self.journalled_jac,
             links: self.overlay.nodes(),
             running: self.running(),
         };
         let mut nodes = self.members.views(self.now.time);
         nodes.push(me);
         // A leader's own word on its JAC comes with the next ping; its admissions are here at once.
-        let stated = self.ledger.jacs();
         for node in &mut nodes {
-            let known = stated.get(&node.member.node).copied().unwrap_or_default();
-            node.jac = node.jac.max(known);
+            node.jac = node.jac.max(self.ledger.jac_of(&node.member.node));
         }
         nodes.sort_by(|a, b| a.member.node.cmp(&b.member.node));
         let admitted = match &self.role {
-            Role::Starting { .. } | Role::Seeking(_) => 0,
+            Role::Starting | Role::Seeking(_) => 0,
             Role::Following(following) => following.admitted,
             Role::Leading(leading) => leading.admitted,
         };

@@ -18,6 +18,7 @@ use super::limits;
 use super::message::{CallFailure, CancelTask, Code, ExecuteTask, Peer, Request, TaskAnswer, TaskFailure};
 use super::notice::Notice;
 use super::time::Time;
+use super::view::DEADLINE_PASSED;
 
 /// Before a task goes out again after a failure that a repeat at once would only meet again.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -382,12 +383,48 @@ impl Worker {
         }
     }
 
-    /// Ends a job: nobody computes for it any more, and it is told when it is held.
+    /// Ends a job: nobody computes for it any more, and it is told when it is held. With too few live workers it
+    /// ends when there are enough again.
     pub(crate) fn end_job(&mut self, job: &JobKey, outcome: Outcome, out: &mut Effects) {
+        if !self.has_quorum() {
+            let Role::Leading(leading) = &mut self.role else { return };
+            leading.short = true;
+            leading.postponed.entry(job.clone()).or_insert(outcome);
+            return;
+        }
         self.ledger.end(job, outcome, self.now.wall);
         self.drop_work(job, out);
         self.cancel_computations_of(job, out);
         out.moved.insert(job.clone());
+    }
+
+    /// Ends what had to wait for more live workers.
+    pub(crate) fn end_postponed(&mut self, out: &mut Effects) {
+        let enough = self.has_quorum();
+        let Role::Leading(leading) = &mut self.role else { return };
+        if !leading.short || !enough {
+            return;
+        }
+        leading.short = false;
+        for (job, outcome) in std::mem::take(&mut leading.postponed) {
+            self.end_job(&job, outcome, out);
+        }
+    }
+
+    /// Fails the jobs whose deadline has passed.
+    pub(crate) fn end_late_jobs(&mut self, out: &mut Effects) {
+        if matches!(&self.role, Role::Leading(leading) if leading.active) {
+            for job in self.ledger.late(self.now.wall) {
+                self.end_job(&job, Outcome::Failed(Arc::from(DEADLINE_PASSED)), out);
+            }
+        }
+    }
+
+    /// When the next deadline of a job passes.
+    pub(crate) fn job_deadline(&self) -> Option<Time> {
+        let active = matches!(&self.role, Role::Leading(leading) if leading.active && !leading.short);
+        let next = self.ledger.next_deadline().filter(|_| active)?;
+        Some(self.now.time + Duration::from_millis(next.0.saturating_sub(self.now.wall.0)))
     }
 
     /// A worker is no longer live: its attempts end, uncharged, and its tasks go to others.

@@ -82,7 +82,7 @@ impl Worker {
     fn is_all_held(&self) -> bool {
         match &self.role {
             Role::Leading(leading) => leading.held >= self.ledger.number(),
-            Role::Starting { .. } | Role::Seeking(_) | Role::Following(_) => true,
+            Role::Starting | Role::Seeking(_) | Role::Following(_) => true,
         }
     }
 
@@ -90,7 +90,7 @@ impl Worker {
     fn has_handed_over(&self) -> bool {
         match &self.role {
             Role::Following(following) => following.joined,
-            Role::Starting { .. } | Role::Seeking(_) | Role::Leading(_) => false,
+            Role::Starting | Role::Seeking(_) | Role::Leading(_) => false,
         }
     }
 

@@ -36,6 +36,9 @@ impl JobState {
     }
 }
 
+/// Why a job failed that had not ended by its deadline.
+pub const DEADLINE_PASSED: &str = "its deadline passed";
+
 /// When a record was last changed: the progress number and the leadership that gave it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stamp {

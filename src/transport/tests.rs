@@ -176,7 +176,8 @@ async fn frames_travel_in_order_both_ways_and_a_large_one_shows_life_on_its_way(
     let mut samples = Samples::new(9);
     let hashes: Vec<_> = (0..2_000).map(|_| (samples.job_key(), samples.number())).collect();
     let records = (0..5_000).map(|_| samples.record()).collect();
-    let batch = Batch { leadership: samples.leadership(), records, number: Number(7), past: None, held: Number(3) };
+    let (number, held, remembers) = (Number(7), Number(3), Jac(0));
+    let batch = Batch { leadership: samples.leadership(), records, number, past: None, held, remembers };
     let down = vec![Down::WantHashes, Down::Batch(batch), Down::WantRecords(Number(4))];
     let (sender, mut arrived) = mpsc::channel(64);
     let peer = FakePeer::start(Script { down: down.clone(), up: Some(sender), ..Script::default() });

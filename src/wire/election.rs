@@ -19,6 +19,7 @@ impl From<&Status> for v1::Status {
             jac: it.jac.0,
             links: texts(&it.links),
             running: it.running,
+            remembers_jac: it.remembers.0,
         }
     }
 }
@@ -33,6 +34,7 @@ impl TryFrom<v1::Status> for Status {
             jac: Jac(it.jac),
             links: links(&it.links)?,
             running: it.running,
+            remembers: Jac(it.remembers_jac),
         })
     }
 }

@@ -16,6 +16,7 @@ use crate::protocol::message::{
     CancelTask, ExecuteTask, JobQuery, ListJobs, SubmitJob, Submitted, TaskAnswer, TaskFailure,
 };
 use crate::protocol::progress::Cursor;
+use crate::protocol::time::Wall;
 use crate::protocol::view::{JobView, full_name};
 
 impl From<Kind> for v1::Kind {
@@ -89,7 +90,7 @@ pub fn digest_of(payload: &Payload) -> Digest {
 /// A client's submission, under the name that its payload gives it.
 #[must_use]
 pub fn submission(id: JobId, payload: Payload) -> SubmitJob {
-    SubmitJob { key: JobKey { id, digest: digest_of(&payload) }, payload, forwarded: false }
+    SubmitJob { key: JobKey { id, digest: digest_of(&payload) }, payload, deadline: None, forwarded: false }
 }
 
 /// A job's name as people type it: `ID`, or `ID:DIGEST` with the digest as 64 hexadecimal digits.
@@ -140,6 +141,7 @@ impl From<&SubmitJob> for v1::SubmitJobRequest {
             job_id: it.key.id.to_string(),
             payload: Some((&it.payload).into()),
             forwarded: it.forwarded,
+            deadline_ms: it.deadline.map(|at| at.0),
         }
     }
 }
@@ -151,7 +153,8 @@ impl TryFrom<v1::SubmitJobRequest> for SubmitJob {
     fn try_from(it: v1::SubmitJobRequest) -> Result<Self, Malformed> {
         let id = job_id(&it.job_id, "job_id")?;
         let payload: Payload = need(it.payload, "payload")?;
-        Ok(SubmitJob { forwarded: it.forwarded, ..submission(id, payload) })
+        let deadline = it.deadline_ms.map(Wall);
+        Ok(SubmitJob { deadline, forwarded: it.forwarded, ..submission(id, payload) })
     }
 }
 

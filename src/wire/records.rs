@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::fields::{bounded, cropped, list, maybe, micros, missing, need, node, sentence, value};
+use super::fields::{bounded, cropped, list, maybe, micros, missing, need, node, number, sentence, value};
 use super::jobs::kind;
 use super::{Malformed, v1};
 use crate::protocol::ids::{JobKey, Leadership, Number};
-use crate::protocol::ledger::{Attempt, Completion, Job, Outcome, Past, Record, Stamped, Task};
+use crate::protocol::ledger::{Attempt, Completion, Ended, Floors, Job, Outcome, Past, Record, Stamped, Task, Turn};
 use crate::protocol::limits;
 use crate::protocol::time::Wall;
 use crate::protocol::view::Admission;
@@ -27,6 +27,10 @@ impl From<&Stamped> for v1::Record {
                 completion: task.completion.as_ref().map(Into::into),
                 attempt: task.attempt.as_ref().map(Into::into),
                 charged: task.charged,
+            }),
+            Record::Floors(floors) => v1::record::Record::Floors(v1::FloorsRecord {
+                breakdown: floors.breakdown.as_ref().map(Into::into),
+                line: floors.line.as_ref().map(Into::into),
             }),
         };
         v1::Record { stamp: Some((&it.stamp).into()), record: Some(record) }
@@ -51,10 +55,29 @@ impl TryFrom<v1::Record> for Stamped {
                     charged: it.charged,
                 },
             ),
+            Some(v1::record::Record::Floors(it)) => Record::Floors(Floors {
+                breakdown: it.breakdown.map(|floor| floor_at(floor, "floors.breakdown")).transpose()?,
+                line: it.line.map(|floor| floor_at(floor, "floors.line")).transpose()?,
+            }),
             None => return Err(missing("record")),
         };
         Ok(Stamped { stamp, record })
     }
+}
+
+impl From<&(Turn, JobKey)> for v1::Floor {
+    fn from((turn, key): &(Turn, JobKey)) -> Self {
+        v1::Floor { turn: turn.0, key: Some(key.into()) }
+    }
+}
+
+fn floor_at(it: v1::Floor, name: &str) -> Result<(Turn, JobKey), Malformed> {
+    let key = need(it.key, "key").map_err(|error| error.inside(name))?;
+    Ok((turn(it.turn, name)?, key))
+}
+
+fn turn(given: u64, name: &str) -> Result<Turn, Malformed> {
+    number(given, name, 0, Turn::LAST.0).map(Turn)
 }
 
 impl From<&Job> for v1::JobRecord {
@@ -64,7 +87,14 @@ impl From<&Job> for v1::JobRecord {
             kind: v1::Kind::from(it.kind).into(),
             submitted_at_ms: it.submitted_at.0,
             admissions: it.admissions.iter().map(Into::into).collect(),
-            outcome: it.ended.as_ref().map(|(outcome, at)| v1::Outcome { at_ms: at.0, outcome: Some(outcome.into()) }),
+            outcome: it.ended.as_ref().map(|ended| v1::Outcome {
+                at_ms: ended.at.0,
+                outcome: Some((&ended.outcome).into()),
+                turn: ended.turn.0,
+                completed: ended.completed,
+                total: ended.total,
+            }),
+            deadline_ms: it.deadline.map(|at| at.0),
         }
     }
 }
@@ -78,23 +108,29 @@ impl TryFrom<v1::JobRecord> for Job {
         if admissions.is_empty() {
             return Err(Malformed::new("admissions", "empty", "at least one"));
         }
-        let ended = it.outcome.map(|ended| match ended.outcome {
-            Some(v1::outcome::Outcome::Succeeded(text)) => {
-                Ok((Outcome::Succeeded(value(&text, "outcome.succeeded")?), Wall(ended.at_ms)))
-            }
-            Some(v1::outcome::Outcome::Failed(text)) => {
-                Ok((Outcome::Failed(sentence(text, "outcome.failed")?), Wall(ended.at_ms)))
-            }
-            Some(v1::outcome::Outcome::Cancelled(v1::Cancelled {})) => Ok((Outcome::Cancelled, Wall(ended.at_ms))),
-            None => Err(missing("outcome.outcome")),
-        });
         Ok(Job {
             key,
             kind: kind(it.kind)?,
             submitted_at: Wall(it.submitted_at_ms),
             admissions: BTreeSet::from_iter(admissions),
-            ended: ended.transpose()?,
+            deadline: it.deadline_ms.map(Wall),
+            ended: maybe(it.outcome, "outcome")?,
         })
+    }
+}
+
+impl TryFrom<v1::Outcome> for Ended {
+    type Error = Malformed;
+
+    fn try_from(it: v1::Outcome) -> Result<Self, Malformed> {
+        let outcome = match it.outcome {
+            Some(v1::outcome::Outcome::Succeeded(text)) => Outcome::Succeeded(value(&text, "succeeded")?),
+            Some(v1::outcome::Outcome::Failed(text)) => Outcome::Failed(sentence(text, "failed")?),
+            Some(v1::outcome::Outcome::Cancelled(v1::Cancelled {})) => Outcome::Cancelled,
+            None => return Err(missing("outcome")),
+        };
+        let (at, turn) = (Wall(it.at_ms), turn(it.turn, "turn")?);
+        Ok(Ended { outcome, at, turn, completed: it.completed, total: it.total })
     }
 }
 

@@ -112,6 +112,7 @@ impl From<&Batch> for v1::Batch {
             number: it.number.0,
             past: it.past.as_ref().map(Into::into),
             held: it.held.0,
+            remembers_jac: it.remembers.0,
         }
     }
 }
@@ -126,6 +127,7 @@ impl TryFrom<v1::Batch> for Batch {
             number: Number(it.number),
             past: maybe(it.past, "past")?,
             held: Number(it.held),
+            remembers: Jac(it.remembers_jac),
         })
     }
 }

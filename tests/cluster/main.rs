@@ -21,7 +21,7 @@ const LONG: Payload = Payload::PrimeSum { start: 1, end: 10_000_000_000 };
 const ANSWER_OF_LONG: Value = Value(2_220_822_432_581_729_238);
 
 async fn submit(cluster: &Cluster, payload: Payload) -> Follow {
-    cluster.client().await.submit(fresh_job_id().expect("the system has randomness"), payload)
+    cluster.client().await.submit(fresh_job_id().expect("the system has randomness"), payload, None)
 }
 
 /// The next view of a job; none after the last.
@@ -85,7 +85,7 @@ async fn each_kind_of_job_is_answered_whichever_worker_takes_it() {
     ];
     for ((payload, answer), worker) in jobs.into_iter().zip(&cluster.workers) {
         let id = fresh_job_id().expect("the system has randomness");
-        let view = result(worker.client().await.submit(id, payload)).await;
+        let view = result(worker.client().await.submit(id, payload, None)).await;
         assert_eq!((view.state, view.answer), (JobState::Succeeded, Some(answer)));
         assert_eq!((view.completed, view.admissions.len()), (view.total, 1));
     }
@@ -116,7 +116,7 @@ async fn the_leader_is_killed_in_the_middle_of_a_job_and_the_next_one_finishes_i
     let leader = cluster.place_of(leadership.leader.as_str());
     // What a follower shows is in its replica. What the leader alone knew may be lost with it.
     let asked = &cluster.workers[(leader + 1) % cluster.workers.len()];
-    let mut job = asked.client().await.submit(fresh_job_id().expect("the system has randomness"), LONG);
+    let mut job = asked.client().await.submit(fresh_job_id().expect("the system has randomness"), LONG, None);
     let before = in_its_middle(&mut job).await;
     let admission = before.admissions.first().expect("it is admitted").clone();
     assert_eq!(admission.leader, leadership.leader);
@@ -172,7 +172,7 @@ async fn a_node_that_is_told_to_stop_ends_in_time_with_open_streams_and_silent_c
     let address = cluster.workers[leader].address.to_string();
     let silent = [TcpStream::connect(&address).await, TcpStream::connect(cluster.workers[leader].http).await];
     assert!(silent.iter().all(Result::is_ok));
-    let mut job = cluster.workers[leader].client().await.submit(fresh_job_id().expect("randomness"), LONG);
+    let mut job = cluster.workers[leader].client().await.submit(fresh_job_id().expect("randomness"), LONG, None);
     let before = in_its_middle(&mut job).await;
     let told = Instant::now();
     cluster.workers[leader].signal(Signal::TERM);

@@ -84,7 +84,8 @@ async fn a_message_that_is_too_large_is_refused_and_the_node_lives() {
     let node = RunningNode::worker("a").await;
     let numbers = vec![0; (33 << 20) / 8];
     let payload = v1::Payload { kind: Some(v1::payload::Kind::Primecount(v1::PrimeCount { numbers })) };
-    let job = v1::SubmitJobRequest { job_id: "a".to_owned(), payload: Some(payload), forwarded: false };
+    let job =
+        v1::SubmitJobRequest { job_id: "a".to_owned(), payload: Some(payload), forwarded: false, deadline_ms: None };
     let refused = node.coordinator().submit_job(job).await.expect_err("too large");
     assert_eq!(refused.code(), Code::OutOfRange, "{refused}");
     assert!(refused.message().contains("33554432"), "{}", refused.message());

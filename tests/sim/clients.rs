@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use floodline::guarantees::history::{Outcome, Right, Seen};
-use floodline::jobs::Payload;
 use floodline::protocol::ids::JobKey;
 use floodline::protocol::message::{CallFailure, Code, JobQuery, Request, Response, SubmitJob, Submitted};
 use floodline::protocol::progress::Cursor;
-use floodline::protocol::time::Time;
 use floodline::protocol::view::JobView;
 
 use crate::calls::Caller;
 use crate::marks::Mark;
+use crate::plan::ErrandPlan;
 use crate::process::Life;
 use crate::work;
 use crate::world::{Happening, World};
@@ -39,7 +38,7 @@ pub(crate) enum Stage {
 #[derive(Debug)]
 pub(crate) struct Errand {
     pub(crate) key: JobKey,
-    payload: Payload,
+    planned: ErrandPlan,
     right: Right,
     pub(crate) stage: Stage,
     /// Whatever belongs to an earlier try is ignored.
@@ -49,11 +48,8 @@ pub(crate) struct Errand {
     pub(crate) acknowledged: bool,
     cancels: bool,
     pub(crate) cancel_open: bool,
-    subscribes: bool,
     pub(crate) cursor: Option<Cursor>,
     pub(crate) roamed: bool,
-    rival: bool,
-    bare: bool,
 }
 
 /// What happens to an errand.
@@ -72,54 +68,28 @@ pub(crate) enum Step {
 }
 
 impl World {
-    pub(crate) fn plan_errands(&mut self) {
-        let many = self.plan.errands;
-        for at in 0..many {
-            let payload =
-                if self.dice.below(25) == 0 { work::poisoned(&mut self.dice) } else { work::any(&mut self.dice) };
-            let id = format!("job-{at}");
-            self.plan_errand(&id, payload.clone(), false);
-            match self.dice.below(12) {
-                0 => self.plan_errand(&id, payload, false),
-                1 => {
-                    let other = work::any(&mut self.dice);
-                    let rival = other != payload;
-                    if let Some(first) = self.errands.last_mut() {
-                        first.rival = rival;
-                        first.bare &= !rival;
-                    }
-                    self.plan_errand(&id, other, rival);
-                }
-                _ => {}
+    pub(crate) fn set_out_errands(&mut self) {
+        for planned in self.plan.errands.clone() {
+            let key = work::key(&planned.id, &planned.payload);
+            if self.errands.iter().any(|errand| errand.key == key) {
+                self.marks.hit(Mark::Twins);
             }
+            self.queue.add(planned.at, Happening::Errand(self.errands.len(), Step::Submit));
+            self.errands.push(Errand {
+                right: work::right(&planned.payload),
+                key,
+                stage: Stage::Submitting,
+                serial: 0,
+                flight: None,
+                unknown: false,
+                acknowledged: false,
+                cancels: planned.cancels,
+                cancel_open: false,
+                cursor: None,
+                roamed: false,
+                planned,
+            });
         }
-    }
-
-    fn plan_errand(&mut self, id: &str, payload: Payload, rival: bool) {
-        let key = work::key(id, &payload);
-        if self.errands.iter().any(|errand| errand.key == key) {
-            self.marks.hit(Mark::Twins);
-        }
-        let at = Time::ZERO + self.dice.span(Duration::from_millis(20), self.plan.hurt_for);
-        let errand = Errand {
-            right: work::right(&payload),
-            key,
-            payload,
-            stage: Stage::Submitting,
-            serial: 0,
-            flight: None,
-            unknown: false,
-            acknowledged: false,
-            cancels: self.dice.below(8) == 0,
-            cancel_open: false,
-            subscribes: self.dice.below(4) > 0,
-            cursor: None,
-            roamed: false,
-            rival,
-            bare: !rival && self.dice.below(2) == 0,
-        };
-        self.queue.add(at, Happening::Errand(self.errands.len(), Step::Submit));
-        self.errands.push(errand);
     }
 
     pub(crate) fn errand_step(&mut self, at: usize, step: Step) {
@@ -179,7 +149,7 @@ impl World {
 
     pub(crate) fn query(&self, at: usize) -> JobQuery {
         let errand = &self.errands[at];
-        let digest = (!errand.bare).then_some(errand.key.digest);
+        let digest = (!errand.planned.bare).then_some(errand.key.digest);
         JobQuery { id: errand.key.id.clone(), digest, forwarded: false }
     }
 
@@ -208,7 +178,8 @@ impl World {
         let errand = &mut self.errands[at];
         errand.serial += 1;
         let (serial, job, right) = (errand.serial, errand.key.clone(), errand.right);
-        let request = SubmitJob { key: job.clone(), payload: errand.payload.clone(), forwarded: false };
+        let payload = errand.planned.payload.clone();
+        let request = SubmitJob { key: job.clone(), payload, deadline: None, forwarded: false };
         self.see(Seen::Submitted { job, right });
         self.call(at, ErrandCall::Submit, Request::SubmitJob(request));
         let patience = *self.dice.pick(&[500, 2_000, 8_000, 30_000]).unwrap_or(&2_000);
@@ -248,7 +219,7 @@ impl World {
         self.outcome(at, Outcome::Refused(refusal.code));
         self.errands[at].serial += 1;
         match refusal.code {
-            Code::AlreadyExists if self.errands[at].rival => {
+            Code::AlreadyExists if self.errands[at].planned.rival => {
                 self.marks.hit(Mark::Rivals);
                 self.errands[at].stage = Stage::Over;
             }
@@ -289,7 +260,7 @@ impl World {
         if errand.cancels {
             self.cancel_within(at, Duration::from_millis(60));
         }
-        if self.errands[at].subscribes {
+        if self.errands[at].planned.subscribes {
             self.subscribe(at);
         } else {
             self.poll_soon(at);

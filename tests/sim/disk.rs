@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use floodline::jobs::Payload;
 use floodline::protocol::Stored;
 use floodline::protocol::effects::Save;
-use floodline::protocol::ids::{Jac, JobKey, Number, Position, Term};
+use floodline::protocol::ids::{Incarnation, Jac, JobKey, NodeId, Number, Position, Term};
 use floodline::protocol::ledger::{Job, Past, Record, RecordName, Stamped};
 use floodline::protocol::view::JobState;
 
@@ -18,35 +18,35 @@ pub(crate) struct Disk {
     past: Past,
     term: Term,
     jac: Jac,
+    remembered: BTreeMap<NodeId, Jac>,
+    incarnation: Incarnation,
     hash: u64,
 }
 
 impl Disk {
     pub(crate) fn apply(&mut self, save: &Save) {
-        for stamped in &save.records {
-            if let Record::Job(job) = &stamped.record
-                && job.ended.is_some()
-            {
-                self.remove(&RecordName::Payload(job.key.clone()));
-            }
-            self.put(stamped.clone());
-        }
+        save.records.iter().for_each(|stamped| self.put(stamped.clone()));
+        save.removed.iter().for_each(|name| self.remove(name));
+        self.remembered.extend(save.remembered.iter().cloned());
         self.position = save.position.clone();
         self.past = save.past.clone().unwrap_or_else(|| std::mem::take(&mut self.past));
         self.term = save.term;
         self.jac = save.jac;
+        self.incarnation = self.incarnation.max(save.incarnation);
+    }
+
+    /// A journal knows of each start before anyone else does.
+    pub(crate) fn opened(&mut self, incarnation: Incarnation) {
+        self.incarnation = incarnation;
+    }
+
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        self.incarnation
     }
 
     fn put(&mut self, stamped: Stamped) {
-        let name = name_of(&stamped.record);
-        // A payload is kept until its job has ended, in whichever order the two come.
-        if let RecordName::Payload(key) = &name
-            && self.job(key).is_some_and(|(job, _)| job.ended.is_some())
-        {
-            return;
-        }
         self.hash ^= hash(&stamped);
-        if let Some(before) = self.records.insert(name, stamped) {
+        if let Some(before) = self.records.insert(stamped.record.name(), stamped) {
             self.hash ^= hash(&before);
         }
     }
@@ -64,12 +64,17 @@ impl Disk {
             past: self.past.clone(),
             term: self.term,
             jac: self.jac,
+            remembered: self.remembered.clone(),
         }
     }
 
     /// The same for equal records with equal stamps.
     pub(crate) fn content_hash(&self) -> u64 {
         self.hash
+    }
+
+    pub(crate) fn past(&self) -> &Past {
+        &self.past
     }
 
     pub(crate) fn position(&self) -> &Position {
@@ -86,7 +91,7 @@ impl Disk {
     pub(crate) fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.records.values().filter_map(|stamped| match &stamped.record {
             Record::Job(job) => Some(job),
-            Record::Payload(..) | Record::Task(..) => None,
+            Record::Payload(..) | Record::Task(..) | Record::Floors(_) => None,
         })
     }
 
@@ -109,16 +114,12 @@ impl Disk {
     /// The state in which it holds a job; none if it does not.
     pub(crate) fn state(&self, key: &JobKey) -> Option<JobState> {
         let (job, _) = self.job(key)?;
-        Some(job.ended.as_ref().map_or(JobState::Running, |(outcome, _)| outcome.state()))
+        Some(state_of(job))
     }
 }
 
-fn name_of(record: &Record) -> RecordName {
-    match record {
-        Record::Job(job) => RecordName::Job(job.key.clone()),
-        Record::Payload(key, _) => RecordName::Payload(key.clone()),
-        Record::Task(key, _) => RecordName::Task(key.clone()),
-    }
+pub(crate) fn state_of(job: &Job) -> JobState {
+    job.ended.as_ref().map_or(JobState::Running, |ended| ended.outcome.state())
 }
 
 fn hash(stamped: &Stamped) -> u64 {
@@ -136,6 +137,7 @@ fn hash(stamped: &Stamped) -> u64 {
             }
         }
         Record::Task(key, task) => (2, key, task).hash(&mut hasher),
+        Record::Floors(floors) => (3, floors).hash(&mut hasher),
     }
     hasher.finish()
 }

@@ -1,21 +1,18 @@
 //! What gets hurt: kills at a moment or at a situation, splits, pauses, slowness, joins, orderly stops.
-//!
-//! A kill is not carried out if it would destroy the last copy of what somebody was promised: without a journal a
-//! killed worker comes back empty, and the guarantees say "while one worker that held it comes back".
 
 use std::time::Duration;
 
 use floodline::guarantees::history::{Hurt, Seen};
 use floodline::protocol::Input;
 use floodline::protocol::effects::Call;
-use floodline::protocol::ids::JobKey;
 use floodline::protocol::message::{Purpose, Request};
 use floodline::protocol::notice::Notice;
-use floodline::protocol::view::JobState;
+use floodline::protocol::time::{Time, Wall};
 
 use crate::marks::Mark;
 use crate::network::Weather;
-use crate::process::{Life, Process};
+use crate::process::Life;
+use crate::registry::LEASE_TTL;
 use crate::world::{Happening, World};
 
 /// What pauses and slowness may add to the bound of an orderly stop.
@@ -91,19 +88,26 @@ impl Trigger {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     Kill(Pick),
+    KillAll,
     Doom(Trigger),
-    Split { one_way: bool, alone: bool, for_: Duration },
+    Split {
+        one_way: bool,
+        alone: bool,
+        for_: Duration,
+    },
     Pause(Pick, Duration),
     Slow(Pick, Duration),
     Stop(Pick),
     DirectoryDown(Duration),
-    Join(usize),
+    /// A wall clock is put forward or back by so many milliseconds.
+    WallClock(Pick, i64),
 }
 
 /// A split that has not healed: its sides, and the admissions seen on each since.
 #[derive(Debug)]
 pub(crate) struct Split {
     id: u64,
+    since: Time,
     pub(crate) sides: Vec<bool>,
     pub(crate) admitted: [u32; 2],
 }
@@ -120,6 +124,7 @@ impl World {
                     self.kill(at);
                 }
             }
+            Fault::KillAll => self.kill_all(),
             Fault::Doom(trigger) => self.dooms.push(trigger),
             Fault::Split { one_way, alone, for_ } => self.split(one_way, alone, for_),
             Fault::Pause(pick, span) => self.pause(pick, span),
@@ -136,7 +141,7 @@ impl World {
                     self.directory_down(at, span);
                 }
             }
-            Fault::Join(at) => self.start(at),
+            Fault::WallClock(pick, by) => self.step_clock(pick, by),
         }
     }
 
@@ -149,18 +154,6 @@ impl World {
         let fitting: Vec<usize> =
             self.running().filter(|(_, process)| fits(process.leads.is_some())).map(|(at, _)| at).collect();
         self.dice.pick(&fitting).copied()
-    }
-
-    /// Whether a death of this process leaves a copy of everything that somebody was promised.
-    pub(crate) fn may_die(&self, at: usize) -> bool {
-        let others = self.running().any(|(other, process)| other != at && !process.stopping);
-        others && self.truth.promised.iter().all(|(job, promised)| self.survives_without(at, job, *promised))
-    }
-
-    /// Whether some other worker that stays holds a job, ended as it was told to have ended.
-    pub(crate) fn survives_without(&self, at: usize, job: &JobKey, promised: JobState) -> bool {
-        let holds = |process: &Process| process.disk.state(job).is_some_and(|state| state >= promised);
-        self.running().any(|(other, process)| other != at && !process.stopping && holds(process))
     }
 
     /// Whether this step is one at which somebody has to die.
@@ -200,7 +193,7 @@ impl World {
         let text = format!("split off: {side:?}{}", if one_way { ", one way" } else { "" });
         self.tell(|_| text);
         let id = self.fresh();
-        self.split = Some(Split { id, sides, admitted: [0, 0] });
+        self.split = Some(Split { id, since: self.now, sides, admitted: [0, 0] });
         self.strain_streams();
         self.strain_watches();
         self.after(span, Happening::Heal(id));
@@ -212,6 +205,9 @@ impl World {
         self.tell(|_| "healed".to_owned());
         if split.admitted.iter().all(|admitted| *admitted > 0) {
             self.marks.hit(Mark::SplitHealedJobsInBoth);
+            if self.now.since(split.since) > LEASE_TTL {
+                self.marks.hit(Mark::LongSplitHealed);
+            }
         }
         self.net.heal();
         self.release_streams();
@@ -229,6 +225,13 @@ impl World {
         }
         let life = process.life;
         self.after(span, Happening::Thaw(at, life));
+    }
+
+    fn step_clock(&mut self, pick: Pick, by: i64) {
+        let Some(at) = self.pick(pick) else { return };
+        let host = &mut self.hosts[at];
+        host.wall = Wall(host.wall.0.saturating_add_signed(by));
+        self.marks.hit(Mark::ClockStepped);
     }
 
     pub(crate) fn thaw(&mut self, at: usize, life: Life) {
@@ -281,13 +284,8 @@ impl World {
             if let Some(process) = &mut self.hosts[at].process {
                 process.free_at = process.free_at.min(now);
                 self.serve(at);
-            } else if !self.hosts[at].away && self.dice.below(4) > 0 {
-                let after = self.dice.span(Duration::ZERO, Duration::from_secs(1));
-                self.after(after, Happening::Start(at));
             }
         }
-        if self.running().next().is_none() {
-            self.after(Duration::ZERO, Happening::Start(0));
-        }
+        self.all_come_back();
     }
 }

@@ -8,9 +8,11 @@
 //! `FLOODLINE_SEEDS` and `FLOODLINE_FIRST_SEED` choose the seeds, `FLOODLINE_SEED=n` replays one and prints all that
 //! happens. The same seed gives the same run, to the byte.
 
+mod attempts;
 mod calls;
 mod clients;
 mod compact;
+mod deaths;
 mod disk;
 mod faults;
 mod marks;
@@ -20,6 +22,7 @@ mod plan;
 mod process;
 mod queue;
 mod registry;
+mod replicas;
 mod run;
 mod settle;
 mod streams;

@@ -58,6 +58,12 @@ marks! {
     StreamStalled = "frames of a stream stalled by a split, then delivered",
     LeaderStopped = "leader stopped in order",
     MalformedRefused = "malformed call refused",
+    TailLost = "unflushed tail of a journal lost",
+    ResumedAfterAllDied = "job finished after everybody was killed at once",
+    BroughtBack = "holder came back with a job that nobody live had",
+    FenceRestored = "fence restored from the disk",
+    ClockStepped = "wall clock stepped",
+    LongSplitHealed = "split longer than any lease healed with jobs of both parts",
     Alone = "job done by a cluster of one",
 }
 

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use floodline::guarantees::history::{End, Seen};
 use floodline::jobs::Payload;
 use floodline::protocol::Input;
 use floodline::protocol::effects::{Call, ComputeEffect, Effects, Ending, Save, StreamEffect};
@@ -11,12 +10,11 @@ use floodline::protocol::ids::{CallId, ComputeId, JobKey, ReplyToken};
 use floodline::protocol::message::{DirectoryId, DirectoryRequest, Refusal, Response, Revision};
 use floodline::protocol::notice::Notice;
 use floodline::protocol::time::Time;
-use floodline::protocol::view::JobState;
 
 use crate::calls::Caller;
 use crate::compact::compact;
 use crate::marks::Mark;
-use crate::process::{Life, Process, Question};
+use crate::process::Life;
 use crate::registry::RegistryEvent;
 use crate::work;
 use crate::world::{Happening, World};
@@ -60,7 +58,9 @@ impl World {
         for notice in &notices {
             self.tell(|world| format!("{}    {}", world.hosts[at].node, compact(notice)));
             self.notice(at, notice);
+            self.note_attempt(at, notice);
         }
+        self.check_lost(at, &notices, &effects.saves);
         self.after_step(at);
         self.check_thawed(at);
         for notice in &notices {
@@ -82,9 +82,8 @@ impl World {
         if count == dies_at && self.dies(at, false) {
             return;
         }
-        if let Some(jac) = written {
-            // After the messages of the step, some of which were made before its admission.
-            self.jac_told(at, jac);
+        if let (Some(jac), Some(process)) = (written, &mut self.hosts[at].process) {
+            process.jac = jac;
         }
     }
 
@@ -126,7 +125,7 @@ impl World {
 
     fn save(&mut self, at: usize, life: Life, save: Save) {
         self.check_save(at, &save);
-        let (now, most) = (self.now, self.plan.save);
+        let (now, most) = (self.now, self.plan.disks.save);
         let takes = self.dice.span(most / 10, most);
         let Some(process) = self.process(at, life) else { return };
         process.saving.push_back(save);
@@ -140,6 +139,7 @@ impl World {
         let Some(process) = self.process(at, life) else { return };
         let Some(save) = process.saving.pop_front() else { return };
         process.disk.apply(&save);
+        self.journalled(at, &save);
         self.check_disk(at);
         self.deliver(at, life, Input::Saved { save: save.id });
     }
@@ -180,95 +180,6 @@ impl World {
             self.marks.hit(Mark::WorkedAfterJoining);
         }
         self.after(took, Happening::Input(at, life, Input::Computed { compute: id, value, took }));
-    }
-
-    /// A worker says that it has ended.
-    fn end(&mut self, at: usize, ending: &Ending) {
-        let Some(process) = self.hosts[at].process.take() else { return };
-        let how = match ending {
-            Ending::Stopped if process.stopping => End::Stopped,
-            Ending::Stopped => End::Broke,
-            Ending::Superseded(_) => End::Superseded,
-        };
-        self.tell(|_| format!("{} ended: {ending:?}", process.member.node));
-        self.see(Seen::Ended { process: process.identity(), how });
-        if how == End::Superseded {
-            self.break_("superseded", format!("{} ended, but no other process has its id", process.member.node));
-        }
-        let tried = self.plan.settings.stop_grace / 4;
-        let in_vain = process.stopped_at.is_some_and(|at| self.now.since(at) >= tried);
-        if !self.plan.disks && (in_vain || self.was_hurt || process.worker.cluster().leadership.is_none()) {
-            let last = |(job, promised): (&JobKey, &JobState)| !self.survives_without(at, job, *promised);
-            let gone: Vec<JobKey> =
-                self.truth.promised.iter().filter(|entry| last(*entry)).map(|(job, _)| job.clone()).collect();
-            for job in gone {
-                self.truth.promised.remove(&job);
-                self.gone(&job);
-            }
-        }
-        self.bury(&process);
-        self.keep_disk(at, process);
-        if self.dice.below(2) == 0 {
-            let after = self.dice.span(Duration::from_millis(100), Duration::from_secs(4));
-            self.after(after, Happening::Start(at));
-        } else {
-            self.hosts[at].away = true;
-        }
-    }
-
-    /// Ends a process between two effects. What it had in memory is lost, and in this issue its disk, too.
-    pub(crate) fn kill(&mut self, at: usize) {
-        let Some(process) = self.hosts[at].process.take() else { return };
-        self.tell(|_| format!("{} is killed", process.member.node));
-        self.mark_death(&process);
-        self.see(Seen::Ended { process: process.identity(), how: End::Killed });
-        self.bury(&process);
-        self.keep_disk(at, process);
-        if self.dice.below(6) > 0 {
-            let after = self.dice.span(Duration::from_millis(30), Duration::from_secs(4));
-            self.after(after, Happening::Start(at));
-        }
-    }
-
-    /// What was journalled outlives the process, if there are disks; what was on its way there does not.
-    fn keep_disk(&mut self, at: usize, process: Process) {
-        if self.plan.disks {
-            self.hosts[at].disk = process.disk;
-        }
-    }
-
-    fn mark_death(&mut self, process: &Process) {
-        let mid_job = process.disk.jobs().any(|job| job.ended.is_none());
-        let relays = process.tokens.values().any(|asked| matches!(asked.what, Question::Elect(_)));
-        let won = process.tokens.values().any(|asked| asked.what == Question::Won);
-        let marks = [
-            (Mark::LeaderKilledMidJob, process.leads.is_some() && mid_job),
-            (Mark::InitiatorKilledMidFlood, process.electing),
-            (Mark::RelayKilledMidFlood, relays),
-            (Mark::WinnerKilledBeforeAnnouncing, won || (process.leads.is_some() && !process.announced)),
-            (Mark::WorkerKilledMidTask, process.computing.values().any(|cancelled| !cancelled)),
-            (Mark::UnsavedLost, !process.saving.is_empty()),
-        ];
-        marks.iter().filter(|(_, reached)| *reached).for_each(|(mark, _)| self.marks.hit(*mark));
-    }
-
-    /// What a process leaves behind: callers without an answer, callees without a caller, broken streams.
-    fn bury(&mut self, process: &Process) {
-        for asked in process.tokens.values() {
-            self.callee_died(asked.flight);
-        }
-        for flight in process.calls.values() {
-            self.caller_died(*flight);
-        }
-        for (pipe, at_leader) in
-            process.ups.values().map(|pipe| (*pipe, false)).chain(process.downs.values().map(|pipe| (*pipe, true)))
-        {
-            self.end_died(pipe, at_leader);
-        }
-        for (subscriber, subscription) in &process.subscribers {
-            self.server_died(*subscriber, subscription.serial());
-        }
-        self.registries.iter_mut().for_each(|registry| registry.forget(process.life));
     }
 }
 

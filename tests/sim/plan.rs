@@ -1,150 +1,230 @@
 //! What a seed says: the size of the cluster, the weather, what gets hurt when, and what clients do.
+//!
+//! A plan is data: the same seed with a smaller plan is another run, which is how a failing one is shrunk.
 
 use std::time::Duration;
 
+use floodline::jobs::Payload;
 use floodline::protocol::Settings;
 use floodline::protocol::dice::Dice;
-use floodline::protocol::time::Time;
+use floodline::protocol::time::{Time, Wall};
 
 use crate::faults::{Fault, Pick, Trigger};
 use crate::network::Weather;
+use crate::work;
 
 /// Everything that is decided before the first event.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// Workers that start at once, or nearly.
-    pub(crate) workers: usize,
-    /// Workers that join later.
-    pub(crate) joiners: usize,
+    pub(crate) hosts: Vec<HostPlan>,
     pub(crate) directories: usize,
     /// Whether workers know one another's addresses from the start.
     pub(crate) peers: bool,
-    /// Within which time the first workers start.
-    pub(crate) start_spread: Duration,
     pub(crate) settings: Settings,
     pub(crate) weather: Weather,
     /// How long things get hurt.
     pub(crate) hurt_for: Duration,
     pub(crate) faults: Vec<(Time, Fault)>,
-    pub(crate) errands: usize,
-    /// How long a save takes at most.
-    pub(crate) save: Duration,
+    pub(crate) errands: Vec<ErrandPlan>,
+    pub(crate) disks: Disks,
     /// Whether malformed input is sent.
     pub(crate) vandal: bool,
     /// Directories stay down at the end.
     pub(crate) no_directory_at_end: bool,
-    /// Whether what was journalled outlives the process.
-    pub(crate) disks: bool,
     /// Nothing at all is hurt.
     pub(crate) calm: bool,
 }
 
+/// A place where a worker runs.
+#[derive(Clone, Debug)]
+pub(crate) struct HostPlan {
+    pub(crate) starts: Time,
+    pub(crate) concurrency: u32,
+    /// How much faster its clock runs, in millionths.
+    pub(crate) drift: i64,
+    pub(crate) wall: Wall,
+    /// How slow its computations are.
+    pub(crate) slow: u32,
+}
+
+/// What is left of a process that ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Disks {
+    /// Whether what was journalled outlives the process.
+    pub(crate) kept: bool,
+    /// Of 100 kills, so many take the disk with them.
+    pub(crate) wiped: u64,
+    /// How long a save takes at most.
+    pub(crate) save: Duration,
+}
+
+/// One client with one job.
+#[derive(Clone, Debug)]
+pub(crate) struct ErrandPlan {
+    pub(crate) id: String,
+    pub(crate) payload: Payload,
+    pub(crate) at: Time,
+    pub(crate) cancels: bool,
+    pub(crate) subscribes: bool,
+    /// Another payload may be there under its id.
+    pub(crate) rival: bool,
+    /// It names its job by the bare id.
+    pub(crate) bare: bool,
+}
+
+fn pick<T: Copy>(dice: &mut Dice, of: &[T]) -> T {
+    *dice.pick(of).expect("not empty")
+}
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+const SECS: fn(u64) -> Duration = Duration::from_secs;
+
 impl Plan {
-    pub(crate) fn new(dice: &mut Dice) -> Plan {
-        let workers = *dice.pick(&[1, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 7, 9]).expect("not empty");
+    pub(crate) fn new(seed: u64) -> Plan {
+        let dice = &mut Dice::new(seed ^ 0x5EED_F100_D11E);
+        let workers = pick(dice, &[1, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 7, 9]);
         let calm = dice.below(12) == 0;
-        let hurt_for = dice.span(Duration::from_secs(3), Duration::from_secs(10));
-        let directories = *dice.pick(&[0, 1, 1, 1, 1, 1, 2]).expect("not empty");
-        let joiners = if workers < 9 && dice.below(3) == 0 { 1 } else { 0 };
-        let faults = if calm { Vec::new() } else { faults(dice, workers, joiners, hurt_for) };
+        let long = !calm && dice.below(25) == 0;
+        let hurt_for = if long { dice.span(SECS(12), SECS(45)) } else { dice.span(SECS(3), SECS(10)) };
+        let directories = pick(dice, &[0, 1, 1, 1, 1, 1, 2]);
+        let hosts = hosts(dice, workers, calm, hurt_for);
+        let faults = if calm { Vec::new() } else { faults(dice, hurt_for, long) };
         let no_directory_at_end = directories == 0 || dice.below(12) == 0;
-        let settings = Settings {
-            max_jobs_per_term: *dice.pick(&[5, 5, 5, 2, 1]).expect("not empty"),
-            queue: *dice.pick(&[256, 256, 256, 2]).expect("not empty"),
-            max_numbers: 5_000,
-            ..Settings::default()
-        };
         Plan {
-            workers,
-            joiners,
+            hosts,
             directories,
             // Who starts while no directory is there has nothing else to go by.
             peers: no_directory_at_end || dice.below(3) == 0,
-            start_spread: *dice
-                .pick(&[Duration::ZERO, Duration::from_millis(20), Duration::from_secs(1)])
-                .expect("not empty"),
-            settings,
+            settings: settings(dice),
             weather: if calm { Weather::fair() } else { weather(dice) },
             hurt_for,
             faults,
-            errands: usize::try_from(1 + dice.below(12)).unwrap_or(1),
-            save: *dice
-                .pick(&[Duration::from_micros(100), Duration::from_millis(3), Duration::from_millis(300)])
-                .expect("not empty"),
+            errands: errands(dice, hurt_for),
+            disks: disks(dice),
             vandal: dice.below(4) == 0,
             no_directory_at_end,
-            disks: false,
             calm,
         }
     }
 }
 
-fn weather(dice: &mut Dice) -> Weather {
-    Weather {
-        lost: *dice.pick(&[0, 0, 5, 50, 200]).expect("not empty"),
-        doubled: *dice.pick(&[0, 0, 20, 200]).expect("not empty"),
-        late: *dice.pick(&[0, 0, 20, 200]).expect("not empty"),
-        late_by: *dice
-            .pick(&[Duration::from_millis(20), Duration::from_millis(300), Duration::from_secs(2)])
-            .expect("not empty"),
-        latency: *dice
-            .pick(&[Duration::from_micros(300), Duration::from_millis(2), Duration::from_millis(10)])
-            .expect("not empty"),
+fn settings(dice: &mut Dice) -> Settings {
+    Settings {
+        max_jobs_per_term: pick(dice, &[5, 5, 5, 2, 1]),
+        queue: pick(dice, &[256, 256, 256, 2]),
+        max_numbers: 5_000,
+        ..Settings::default()
     }
 }
 
-fn faults(dice: &mut Dice, workers: usize, joiners: usize, hurt_for: Duration) -> Vec<(Time, Fault)> {
-    let mut faults = Vec::new();
-    // Each kind of fault is there in some seeds only, so that some seeds have a single one of them.
-    let add =
-        |dice: &mut Dice, chance: u64, most: u64, make: &mut dyn FnMut(&mut Dice) -> Fault, faults: &mut Vec<_>| {
-            if dice.below(100) < chance {
-                for _ in 0..1 + dice.below(most) {
-                    let at = Time::ZERO + dice.span(Duration::from_millis(100), hurt_for);
-                    faults.push((at, make(dice)));
-                }
+fn hosts(dice: &mut Dice, workers: u64, calm: bool, hurt_for: Duration) -> Vec<HostPlan> {
+    let spread = pick(dice, &[Duration::ZERO, MS(20), SECS(1)]);
+    let joiners = if workers < 9 && dice.below(3) == 0 { 1 + dice.below((9 - workers).min(2)) } else { 0 };
+    // Clocks are nearly right in most clusters, and some percent wrong in some.
+    let drift = if calm { 0 } else { pick(dice, &[200, 200, 200, 30_000]) };
+    let host = |at| HostPlan {
+        starts: Time::ZERO
+            + if at < workers { dice.span(Duration::ZERO, spread) } else { dice.span(MS(1_500), hurt_for) },
+        concurrency: 1 + u32::try_from(dice.below(3)).unwrap_or(0),
+        drift: i64::try_from(dice.below(2 * drift + 1)).unwrap_or(0) - drift.cast_signed(),
+        wall: Wall(1_700_000_000_000 + dice.below(2_000)),
+        slow: if dice.below(8) == 0 { 30 } else { 1 },
+    };
+    (0..workers + joiners).map(host).collect()
+}
+
+fn disks(dice: &mut Dice) -> Disks {
+    let save = pick(dice, &[Duration::from_micros(100), MS(3), MS(300)]);
+    let (kept, wiped) = pick(dice, &[(false, 100), (true, 0), (true, 0), (true, 25), (true, 60)]);
+    Disks { kept, wiped, save }
+}
+
+fn errands(dice: &mut Dice, hurt_for: Duration) -> Vec<ErrandPlan> {
+    let mut errands: Vec<ErrandPlan> = Vec::new();
+    let mut add = |dice: &mut Dice, id: &str, payload: Payload, rival: bool| {
+        errands.push(ErrandPlan {
+            id: id.to_owned(),
+            payload,
+            at: Time::ZERO + dice.span(MS(20), hurt_for),
+            cancels: dice.below(8) == 0,
+            subscribes: dice.below(4) > 0,
+            rival,
+            bare: !rival && dice.below(2) == 0,
+        });
+    };
+    for at in 0..1 + dice.below(12) {
+        let id = format!("job-{at}");
+        let payload = if dice.below(25) == 0 { work::poisoned(dice) } else { work::any(dice) };
+        match dice.below(12) {
+            0 => {
+                add(dice, &id, payload.clone(), false);
+                add(dice, &id, payload, false);
             }
-        };
-    let pick =
-        |dice: &mut Dice| *dice.pick(&[Pick::Leader, Pick::Leader, Pick::Follower, Pick::Anyone]).expect("not empty");
-    add(dice, 40, 3, &mut |dice| Fault::Kill(pick(dice)), &mut faults);
-    add(dice, 55, 4, &mut |dice| Fault::Doom(*dice.pick(Trigger::ALL).expect("not empty")), &mut faults);
-    let spans = [Duration::from_millis(300), Duration::from_secs(2), Duration::from_secs(6)];
-    add(
-        dice,
-        35,
-        2,
-        &mut |dice| {
-            let most = *dice.pick(&spans).expect("not empty");
-            Fault::Split { one_way: dice.below(4) == 0, alone: dice.below(3) == 0, for_: dice.span(most / 10, most) }
-        },
-        &mut faults,
-    );
-    add(
-        dice,
-        25,
-        2,
-        &mut |dice| Fault::Pause(pick(dice), dice.span(Duration::from_millis(50), Duration::from_secs(3))),
-        &mut faults,
-    );
-    add(
-        dice,
-        15,
-        1,
-        &mut |dice| Fault::Slow(pick(dice), dice.span(Duration::from_micros(500), Duration::from_millis(20))),
-        &mut faults,
-    );
-    add(dice, 15, 2, &mut |dice| Fault::Stop(pick(dice)), &mut faults);
-    add(
-        dice,
-        15,
-        1,
-        &mut |dice| Fault::DirectoryDown(dice.span(Duration::from_millis(500), Duration::from_secs(12))),
-        &mut faults,
-    );
-    for joiner in workers..workers + joiners {
-        faults.push((Time::ZERO + dice.span(Duration::from_millis(500), hurt_for), Fault::Join(joiner)));
+            1 => {
+                let other = work::any(dice);
+                let rival = other != payload;
+                add(dice, &id, payload, rival);
+                add(dice, &id, other, rival);
+            }
+            _ => add(dice, &id, payload, false),
+        }
     }
-    faults.sort_by_key(|(at, _)| *at);
-    faults
+    errands
+}
+
+fn weather(dice: &mut Dice) -> Weather {
+    Weather {
+        lost: pick(dice, &[0, 0, 5, 50, 200]),
+        doubled: pick(dice, &[0, 0, 20, 200]),
+        late: pick(dice, &[0, 0, 20, 200]),
+        late_by: pick(dice, &[MS(20), MS(300), SECS(2)]),
+        latency: pick(dice, &[Duration::from_micros(300), MS(2), MS(10)]),
+    }
+}
+
+/// Gathers faults. Each kind is there in some seeds only, so that some seeds have a single one of them.
+struct Faults<'a> {
+    dice: &'a mut Dice,
+    hurt_for: Duration,
+    faults: Vec<(Time, Fault)>,
+}
+
+impl Faults<'_> {
+    fn add(&mut self, chance: u64, most: u64, make: impl Fn(&mut Dice) -> Fault) {
+        if self.dice.below(100) < chance {
+            for _ in 0..1 + self.dice.below(most) {
+                let at = Time::ZERO + self.dice.span(MS(100), self.hurt_for);
+                self.faults.push((at, make(self.dice)));
+            }
+        }
+    }
+}
+
+fn faults(dice: &mut Dice, hurt_for: Duration, long: bool) -> Vec<(Time, Fault)> {
+    let who = |dice: &mut Dice| pick(dice, &[Pick::Leader, Pick::Leader, Pick::Follower, Pick::Anyone]);
+    let mut all = Faults { dice, hurt_for, faults: Vec::new() };
+    if long {
+        // Longer than any lease, so that each part forgets the other one.
+        let begins = all.dice.span(MS(200), hurt_for / 3);
+        let fault =
+            Fault::Split { one_way: false, alone: all.dice.below(4) == 0, for_: all.dice.span(SECS(8), SECS(40)) };
+        all.faults.push((Time::ZERO + begins, fault));
+    }
+    all.add(40, 3, |dice| Fault::Kill(who(dice)));
+    all.add(55, 4, |dice| Fault::Doom(*dice.pick(Trigger::ALL).expect("not empty")));
+    all.add(15, 2, |_| Fault::KillAll);
+    all.add(35, 2, |dice| {
+        let most = pick(dice, &[MS(300), SECS(2), SECS(6)]);
+        Fault::Split { one_way: dice.below(4) == 0, alone: dice.below(3) == 0, for_: dice.span(most / 10, most) }
+    });
+    all.add(25, 2, |dice| Fault::Pause(who(dice), dice.span(MS(50), SECS(3))));
+    all.add(15, 1, |dice| Fault::Slow(who(dice), dice.span(Duration::from_micros(500), MS(20))));
+    all.add(15, 2, |dice| Fault::Stop(who(dice)));
+    all.add(15, 1, |dice| Fault::DirectoryDown(dice.span(MS(500), SECS(12))));
+    all.add(20, 3, |dice| {
+        let most = pick(dice, &[1_000, 60_000, 5 * 3_600_000]);
+        Fault::WallClock(who(dice), i64::try_from(dice.below(2 * most)).unwrap_or(0) - most.cast_signed())
+    });
+    all.faults.sort_by_key(|(at, _)| *at);
+    all.faults
 }

@@ -8,10 +8,13 @@ use floodline::protocol::ids::{
     Address, CallId, ComputeId, Identity, Incarnation, Jac, JobKey, Leadership, Member, NodeId, Number, ReplyToken,
     StreamId, TaskKey, Term,
 };
+use floodline::protocol::ledger::Record;
 use floodline::protocol::time::{Now, Time, Wall};
+use floodline::protocol::view::JobState;
 use floodline::protocol::{Input, Worker};
 
-use crate::disk::Disk;
+use crate::attempts::Attempts;
+use crate::disk::{Disk, state_of};
 use crate::subscribers::Subscription;
 
 /// Counts all processes of a run, so that nothing meant for one reaches its successor.
@@ -31,6 +34,8 @@ pub(crate) struct Host {
     pub(crate) process: Option<Process>,
     /// What is left of the last process.
     pub(crate) disk: Disk,
+    /// Whether that is more than nothing.
+    pub(crate) has_disk: bool,
     /// What each input takes; zero but on a slow host.
     pub(crate) service: Duration,
     /// How slow its computations are.
@@ -105,6 +110,10 @@ pub(crate) struct Process {
     pub(crate) electing: bool,
     pub(crate) admitted: u32,
     pub(crate) jac: Jac,
+    /// The JAC that it told last.
+    pub(crate) told: Option<Jac>,
+    /// The leadership under which its disk had been written at its start.
+    pub(crate) fence: Option<Leadership>,
     pub(crate) heard: BTreeMap<StreamId, Heard>,
     /// What is held by its leader's word, or as leader by its followers' acknowledgements.
     pub(crate) held: Option<(Leadership, Number)>,
@@ -118,6 +127,9 @@ pub(crate) struct Process {
     pub(crate) first_numbers: BTreeMap<JobKey, (Leadership, Number)>,
     pub(crate) tasks_asked: BTreeSet<TaskKey>,
     pub(crate) joined_late: bool,
+    /// The first process at its place.
+    pub(crate) first_life: bool,
+    pub(crate) attempts: Attempts,
 }
 
 impl Process {
@@ -144,7 +156,6 @@ impl Process {
             computing: BTreeMap::new(),
             saving: VecDeque::new(),
             saved_by: born,
-            disk,
             stopping: false,
             stopped_at: None,
             newest: None,
@@ -153,6 +164,9 @@ impl Process {
             electing: false,
             admitted: 0,
             jac: Jac(0),
+            told: None,
+            fence: disk.position().leadership.clone(),
+            disk,
             heard: BTreeMap::new(),
             held: None,
             led_before: None,
@@ -162,11 +176,23 @@ impl Process {
             first_numbers: BTreeMap::new(),
             tasks_asked: BTreeSet::new(),
             joined_late: false,
+            first_life: true,
+            attempts: Attempts::default(),
         }
     }
 
     pub(crate) fn identity(&self) -> Identity {
         self.member.identity()
+    }
+
+    /// The number of a job's record in the last write on its way, if the job has come as far there as `told`.
+    pub(crate) fn number_on_its_way(&self, key: &JobKey, told: JobState) -> Option<Number> {
+        let records = self.saving.iter().rev().flat_map(|save| &save.records);
+        let last = records.filter_map(|stamped| match &stamped.record {
+            Record::Job(job) if job.key == *key => Some((state_of(job), stamped.stamp.number)),
+            Record::Job(_) | Record::Payload(..) | Record::Task(..) | Record::Floors(_) => None,
+        });
+        last.take(1).find(|(state, _)| *state >= told).map(|(_, number)| number)
     }
 
     /// Numbers of one leadership compare; a newer one begins anew.
@@ -184,7 +210,16 @@ impl Host {
     pub(crate) fn clocks(&self, born: Time, now: Time) -> Now {
         let span = i128::from(now.0.saturating_sub(born.0));
         let local = span + span * i128::from(self.drift) / 1_000_000;
-        Now { time: Time(u64::try_from(local).unwrap_or(0)), wall: Wall(self.wall.0 + now.0 / 1_000) }
+        Now { time: Time(u64::try_from(local).unwrap_or(0)), wall: self.wall_at(now) }
+    }
+
+    pub(crate) fn wall_at(&self, now: Time) -> Wall {
+        Wall(self.wall.0 + now.0 / 1_000)
+    }
+
+    /// The least incarnation that a process without a disk may have.
+    pub(crate) fn last_if_wiped(&self) -> Incarnation {
+        if self.has_disk { Incarnation(0) } else { self.last.next() }
     }
 
     /// When its process's clock will show `local`: not earlier, at most a few microseconds later.
@@ -205,6 +240,7 @@ fn a_drifting_clock_shows_a_time_not_before_it_is_said_to() {
         last: Incarnation(0),
         process: None,
         disk: Disk::default(),
+        has_disk: false,
         service: Duration::ZERO,
         compute_factor: 1,
         away: false,

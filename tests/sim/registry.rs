@@ -12,7 +12,7 @@ use floodline::protocol::time::{Now, Time, Wall};
 use crate::process::Life;
 use crate::world::{Happening, World};
 
-const LEASE_TTL: Duration = Duration::from_secs(8);
+pub(crate) const LEASE_TTL: Duration = Duration::from_secs(8);
 
 /// One open membership stream.
 #[derive(Debug)]

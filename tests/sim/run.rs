@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::marks::Marks;
+use crate::plan::Plan;
 use crate::world::{Talk, World};
 
 /// What one seed came to.
@@ -19,8 +20,13 @@ pub(crate) struct Outcome {
 
 /// Runs one seed.
 pub(crate) fn one(seed: u64, talk: Talk) -> Outcome {
+    planned(seed, Plan::new(seed), talk)
+}
+
+/// Runs one seed by a plan.
+pub(crate) fn planned(seed: u64, plan: Plan, talk: Talk) -> Outcome {
     let mut world = None;
-    let run = catch_unwind(AssertUnwindSafe(|| world.insert(World::new(seed, talk)).run()));
+    let run = catch_unwind(AssertUnwindSafe(|| world.insert(World::new(seed, plan, talk)).run()));
     let panic = run.err().map(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));

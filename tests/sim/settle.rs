@@ -18,6 +18,9 @@ use crate::marks::Mark;
 use crate::process::Process;
 use crate::world::{Happening, World};
 
+/// Within which time those come back that do.
+pub(crate) const RETURN: Duration = Duration::from_secs(1);
+
 /// Looks in a row that must find the cluster whole, so that a moment of luck does not count.
 const LOOKS: u32 = 8;
 
@@ -32,7 +35,9 @@ impl World {
         let Some(since) = self.quiet_since else {
             return self.after(Duration::from_millis(50), Happening::Look);
         };
-        let reason = self.unsettled();
+        // Those that are down have come back by then.
+        let reason =
+            if self.now.since(since) < RETURN { Some("not all are back".to_owned()) } else { self.unsettled() };
         self.settled_looks = if reason.is_none() { self.settled_looks + 1 } else { 0 };
         let late = self.now.since(since) > self.patience();
         if self.settled_looks >= LOOKS || late {
@@ -91,6 +96,10 @@ impl World {
         self.done = true;
         self.tell(|_| format!("the end, {}", reason.as_deref().unwrap_or("whole")));
         self.mark_content();
+        if self.running().any(|(_, process)| process.disk.jobs().any(|job| self.truth.brought_back.contains(&job.key)))
+        {
+            self.marks.hit(Mark::BroughtBack);
+        }
         let sights = self.running().map(|(_, process)| sight(process)).collect();
         self.see(Seen::Final(sights));
         if let Some(reason) = reason.filter(|_| self.judge.violations().is_empty()) {
@@ -113,7 +122,7 @@ impl World {
             if disk.state(&job.key) == Some(JobState::Succeeded) {
                 let by = disk.records().filter_map(|stamped| match &stamped.record {
                     Record::Task(key, task) if key.job == job.key => task.completion.as_ref(),
-                    Record::Task(..) | Record::Job(_) | Record::Payload(..) => None,
+                    Record::Task(..) | Record::Job(_) | Record::Payload(..) | Record::Floors(_) => None,
                 });
                 let leaderships: BTreeSet<_> =
                     by.map(|done| (done.attempt.term, done.attempt.leader.clone())).collect();

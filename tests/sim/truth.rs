@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use floodline::guarantees::history::Seen;
 use floodline::protocol::Input;
-use floodline::protocol::effects::Save;
-use floodline::protocol::ids::{Jac, JobKey, Leadership, NodeId, Number, Position, StreamId, TaskKey, Term};
-use floodline::protocol::ledger::Record;
+use floodline::protocol::ids::{Jac, JobKey, Leadership, NodeId, Number, Position, StreamId, TaskKey};
 use floodline::protocol::message::{Batch, Down, Purpose, Refusal, Request, Response, Submitted, Up};
 use floodline::protocol::notice::Notice;
 use floodline::protocol::time::Time;
@@ -25,9 +23,14 @@ pub(crate) struct Truth {
     pub(crate) promised: BTreeMap<JobKey, JobState>,
     /// What was held at some time.
     held: BTreeMap<JobKey, JobState>,
-    contents: BTreeMap<(Leadership, Number), u64>,
+    /// Promised and unfinished when everybody was killed.
+    pub(crate) interrupted: BTreeSet<JobKey>,
+    /// Brought back by a disk when nobody else had it.
+    pub(crate) brought_back: BTreeSet<JobKey>,
+    pub(crate) contents: BTreeMap<(Leadership, Number), u64>,
+    pub(crate) pasts: BTreeMap<Leadership, u64>,
     second_copies: BTreeSet<(TaskKey, u32)>,
-    positions: BTreeMap<u64, Position>,
+    pub(crate) positions: BTreeMap<u64, Position>,
 }
 
 impl World {
@@ -127,6 +130,7 @@ impl World {
                 (process.held, process.newest) = (None, Some(leadership.clone()));
                 process.heard.clear();
                 self.see(Seen::Led { process: identity, leadership: leadership.clone() });
+                self.check_fence_of_disk(at, leadership);
                 if stale {
                     self.break_(
                         "candidacy (section 6, 4)",
@@ -172,7 +176,14 @@ impl World {
             Notice::TaskEnded { .. } => self.marks.hit(Mark::TaskFailed),
             Notice::Fenced { .. } => self.marks.hit(Mark::Fenced),
             Notice::OutcomeRaised(..) => self.marks.hit(Mark::OutcomeRaised),
-            Notice::JobEnded(_, JobState::Failed) => self.marks.hit(Mark::JobFailed),
+            Notice::JobEnded(job, state) => {
+                if *state == JobState::Failed {
+                    self.marks.hit(Mark::JobFailed);
+                }
+                if self.truth.interrupted.remove(job) {
+                    self.marks.hit(Mark::ResumedAfterAllDied);
+                }
+            }
             Notice::ValuesDiffer(task) => self.break_("values differ", format!("{task:?}")),
             _ => {}
         }
@@ -198,16 +209,32 @@ impl World {
         }
     }
 
+    /// What a worker had journalled under a leadership it does not forget with its process: nothing older than that
+    /// is followed or led again.
+    fn check_fence_of_disk(&mut self, at: usize, leadership: &Leadership) {
+        let Some(process) = &self.hosts[at].process else { return };
+        let Some(fence) = &process.fence else { return };
+        if leadership < fence {
+            let text = format!("{} follows {leadership}, and its disk knows {fence}", process.member.node);
+            if std::env::var("NOFENCE").is_err() {
+                self.break_("fence of the disk (section 8)", text);
+            }
+        } else if process.leads.is_none() {
+            self.marks.hit(Mark::FenceRestored);
+        }
+    }
+
     pub(crate) fn follows(&mut self, at: usize, leadership: &Leadership) {
         let Some(process) = &mut self.hosts[at].process else { return };
         process.newest = Some(leadership.clone());
         let process = process.identity();
         self.see(Seen::Follows { process, leadership: leadership.clone() });
+        self.check_fence_of_disk(at, leadership);
     }
 
     pub(crate) fn jac_told(&mut self, at: usize, jac: Jac) {
-        let Some(process) = self.hosts[at].process.as_mut().filter(|process| process.jac != jac) else { return };
-        process.jac = jac;
+        let Some(process) = self.hosts[at].process.as_mut().filter(|process| process.told != Some(jac)) else { return };
+        process.told = Some(jac);
         let owner = process.identity();
         self.see(Seen::JacTold { owner, jac });
     }
@@ -345,7 +372,8 @@ impl World {
             Some((_, number)) => Some(first.map_or(number, |first| first.min(number))),
             // Held by others, and not yet written here.
             None if process.leads.is_some() => None,
-            None if told.is_terminal() => stamp,
+            // It may be told from memory: others hold what is on its way to this disk.
+            None if told.is_terminal() => stamp.or_else(|| process.number_on_its_way(key, told)),
             None => first.or(stamp),
         };
         let held = process.held.as_ref().map(|(_, held)| *held);
@@ -357,138 +385,5 @@ impl World {
         let text =
             format!("{node} (leads: {leads}) told {} as {told:?}: its number is {number:?}, held {held:?}", key.id);
         self.break_("held (section 1)", text);
-    }
-
-    pub(crate) fn check_save(&mut self, at: usize, save: &Save) {
-        let Some(process) = &self.hosts[at].process else { return };
-        let (node, life, leads) = (process.member.node.clone(), process.life, process.leads.clone());
-        self.note_numbers(at, save);
-        for stamped in &save.records {
-            let (Record::Job(job), Some(leads)) = (&stamped.record, &leads) else { continue };
-            let own = |term: Term, leader| term == leads.term && leader == &leads.leader;
-            for admission in job.admissions.iter().filter(|admission| own(admission.term, &admission.leader)) {
-                self.see(Seen::Admitted { job: job.key.clone(), admission: admission.clone() });
-                if save.jac < admission.jac {
-                    let text =
-                        format!("{node} admits {} with JAC {} and writes {}", job.key.id, admission.jac, save.jac);
-                    self.break_("G4 same write", text);
-                }
-            }
-        }
-        let before = self.truth.positions.insert(life.0, save.position.clone()).unwrap_or_default();
-        let falls = before.leadership == save.position.leadership && save.position.number < before.number;
-        if falls || save.position.leadership < before.leadership {
-            self.break_("G3 position", format!("{node} writes {:?} after {before:?}", save.position));
-        }
-    }
-
-    /// Remembers the number under which a job came first. As a leader numbers run on; a follower takes over others.
-    fn note_numbers(&mut self, at: usize, save: &Save) {
-        let Some(process) = &mut self.hosts[at].process else { return };
-        let Some(leadership) = &save.position.leadership else { return };
-        for stamped in &save.records {
-            let Record::Job(job) = &stamped.record else { continue };
-            let entry = (leadership.clone(), stamped.stamp.number);
-            match process.first_numbers.get_mut(&job.key) {
-                Some(first) if process.leads.is_none() && first.0 != *leadership => *first = entry,
-                Some(_) => {}
-                None => drop(process.first_numbers.insert(job.key.clone(), entry)),
-            }
-        }
-    }
-
-    /// A position names a replica's content exactly (section 1).
-    pub(crate) fn check_disk(&mut self, at: usize) {
-        let Some(process) = &self.hosts[at].process else { return };
-        let disk = &process.disk;
-        let Some(leadership) = disk.position().leadership.clone() else { return };
-        let (number, hash) = (disk.position().number, disk.content_hash());
-        let first = *self.truth.contents.entry((leadership.clone(), number)).or_insert(hash);
-        if first != hash {
-            let same = |other: &&crate::process::Process| {
-                other.disk.position() == disk.position() && other.disk.content_hash() != hash
-            };
-            let differences = self.running().map(|(_, other)| other).find(same).map(|other| {
-                format!("{} has {}", other.member.node, crate::compact::compact(&other.disk.difference(disk)))
-            });
-            let node = &process.member.node;
-            let text =
-                format!("{node}'s content at {leadership} {number} is not that of the first there: {differences:?}");
-            self.break_("position (section 1)", text);
-        }
-    }
-
-    pub(crate) fn check_up(&mut self, at: usize, frame: &Up) {
-        match frame {
-            Up::Join { .. } => {}
-            Up::Hashes(_) => self.marks.hit(Mark::JoinedByHashes),
-            Up::Upload(records) => {
-                if !records.is_empty() {
-                    self.marks.hit(Mark::JoinedByUpload);
-                }
-            }
-            Up::Ack { number, jac, .. } => {
-                self.jac_told(at, *jac);
-                let Some(process) = &self.hosts[at].process else { return };
-                let journalled = process.disk.position().number;
-                if number.is_some_and(|number| number > journalled) {
-                    let node = process.member.node.clone();
-                    self.break_(
-                        "acknowledged (section 3)",
-                        format!("{node} acknowledges {number:?}, has {journalled}"),
-                    );
-                }
-            }
-        }
-    }
-
-    pub(crate) fn check_down(&mut self, at: usize, frame: &Down) {
-        let (held, leadership) = match frame {
-            Down::Batch(batch) => {
-                self.check_admissions_journalled(at, batch);
-                (batch.held, &batch.leadership)
-            }
-            Down::Heartbeat(heartbeat) => (heartbeat.held, &heartbeat.leadership),
-            Down::NotLeader(_)
-            | Down::Rejoin(_)
-            | Down::WantRecords(_)
-            | Down::WantHashes
-            | Down::WantJobs(_)
-            | Down::Roster(_) => {
-                return;
-            }
-        };
-        let Some(process) = &self.hosts[at].process else { return };
-        let node = process.member.node.clone();
-        if process.leads.as_ref() != Some(leadership) && process.led_before.as_ref() != Some(leadership) {
-            let text = format!("{node} sends as {leadership}, leads {:?}", process.leads);
-            self.break_("G3 sender", text);
-        } else if let Some((of, known)) = &process.held
-            && of == leadership
-            && held > *known
-        {
-            let heard = &process.heard;
-            let text = format!("{node} says that {held} is held; by its followers' word {known} is: {heard:?}");
-            self.break_("held (section 1)", text);
-        }
-    }
-
-    /// An admission is journalled by the leader before it is sent (section 8).
-    fn check_admissions_journalled(&mut self, at: usize, batch: &Batch) {
-        let Some(process) = &self.hosts[at].process else { return };
-        for stamped in &batch.records {
-            let Record::Job(job) = &stamped.record else { continue };
-            let own = |term, leader| (term, leader) == (batch.leadership.term, &batch.leadership.leader);
-            let here = process.disk.job(&job.key).map(|(job, _)| &job.admissions);
-            let missing = job.admissions.iter().find(|admission| {
-                own(admission.term, &admission.leader) && !here.is_some_and(|here| here.contains(admission))
-            });
-            if let Some(missing) = missing {
-                let text =
-                    format!("{} sends {missing:?} of {} before it is journalled", process.member.node, job.key.id);
-                self.break_("admission (section 8)", text);
-                return;
-            }
-        }
     }
 }

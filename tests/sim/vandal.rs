@@ -48,7 +48,12 @@ impl World {
         let stranger =
             floodline::protocol::ids::Member { node: nobody.clone(), incarnation: Incarnation(1), ..member.clone() };
         let submit = |payload: Payload| {
-            Request::SubmitJob(SubmitJob { key: work::key("garbage", &payload), payload, forwarded: false })
+            Request::SubmitJob(SubmitJob {
+                key: work::key("garbage", &payload),
+                payload,
+                deadline: None,
+                forwarded: false,
+            })
         };
         let elect = |term| {
             let election = ElectionId { initiator: nobody.clone(), incarnation: Incarnation(1), serial: 1 };

@@ -10,8 +10,8 @@ use floodline::guarantees::history::{Event, Hurt, Seen};
 use floodline::guarantees::{Judge, Violation};
 use floodline::protocol::dice::Dice;
 use floodline::protocol::effects::Effects;
-use floodline::protocol::ids::{Address, Incarnation, Member, NodeId};
-use floodline::protocol::time::{Time, Wall};
+use floodline::protocol::ids::{Address, Incarnation, JobKey, Member, NodeId};
+use floodline::protocol::time::Time;
 use floodline::protocol::{Input, Setup, Worker};
 
 use crate::calls::{Arrival, Flight};
@@ -21,7 +21,7 @@ use crate::disk::Disk;
 use crate::faults::{Fault, Trigger};
 use crate::marks::{Mark, Marks};
 use crate::network::Network;
-use crate::plan::Plan;
+use crate::plan::{HostPlan, Plan};
 use crate::process::{Host, Life, Process};
 use crate::queue::Queue;
 use crate::registry::{Registry, RegistryEvent};
@@ -92,16 +92,17 @@ const SETTLE: Duration = Duration::from_secs(60);
 /// Without a directory lost members are tried once a minute.
 const SETTLE_WITHOUT_DIRECTORY: Duration = Duration::from_secs(150);
 
+/// Who starts later joins a cluster that runs.
+const LATE_START: Time = Time(1_200_000);
+
 /// Far more than any cluster here needs.
 const MOST_STEPS: u64 = 1_000_000;
 
 impl World {
-    pub(crate) fn new(seed: u64, talk: Talk) -> World {
-        let mut dice = Dice::new(seed ^ 0x5EED_F100_D11E);
-        let plan = Plan::new(&mut dice);
-        let workers = plan.workers + plan.joiners;
-        let hosts: Vec<Host> = (0..workers).map(|at| host(at, plan.workers, &plan, &mut dice)).collect();
-        let net = Network::new(workers + plan.directories, plan.weather.clone());
+    pub(crate) fn new(seed: u64, plan: Plan, talk: Talk) -> World {
+        let dice = Dice::new(seed ^ 0xD1CE_0F_A_2024);
+        let hosts: Vec<Host> = plan.hosts.iter().enumerate().map(|(at, planned)| host(at, planned)).collect();
+        let net = Network::new(hosts.len() + plan.directories, plan.weather.clone());
         let cap = plan.settings.max_jobs_per_term;
         let mut world = World {
             dice,
@@ -143,13 +144,12 @@ impl World {
             self.registries.push(Registry::new(incarnation, &mut self.dice));
             self.tell(|_| format!("directory {at} is up"));
         }
-        for at in 0..self.plan.workers {
-            let after = self.dice.span(Duration::ZERO, self.plan.start_spread);
-            self.after(after, Happening::Start(at));
+        for (at, host) in self.plan.hosts.iter().enumerate() {
+            self.queue.add(host.starts, Happening::Start(at));
         }
-        self.plan_errands();
-        for (at, fault) in std::mem::take(&mut self.plan.faults) {
-            self.queue.add(at, Happening::Fault(fault));
+        self.set_out_errands();
+        for (at, fault) in &self.plan.faults {
+            self.queue.add(*at, Happening::Fault(*fault));
         }
         if self.plan.vandal {
             self.after(Duration::from_millis(700), Happening::Garbage);
@@ -250,15 +250,19 @@ impl World {
         if self.hosts[at].process.is_some() {
             return;
         }
-        let (now, late) = (self.now, self.now > Time::ZERO + self.plan.start_spread);
+        let (now, late) = (self.now, self.plan.hosts[at].starts > LATE_START);
         let life = Life(self.fresh());
         let seed = self.dice.roll();
         let peers =
             if self.plan.peers { self.hosts.iter().map(|host| host.address.clone()).collect() } else { Vec::new() };
+        self.note_brought_back(at);
         let host = &mut self.hosts[at];
         host.away = false;
         let restarted = host.last != Incarnation(0);
-        host.last = host.last.next().max(Incarnation(host.wall.0 + now.0 / 1_000));
+        // Who comes back without a disk and with a clock put back would be taken for its own predecessor: it needs an
+        // incarnation from its operator.
+        host.last = Incarnation::at_start(host.disk.incarnation(), host.wall_at(now)).max(host.last_if_wiped());
+        host.disk.opened(host.last);
         let member = Member {
             node: host.node.clone(),
             incarnation: host.last,
@@ -275,13 +279,25 @@ impl World {
             stored: host.disk.stored(),
             seed,
         };
+        let memory = host.has_disk;
+        host.has_disk = true;
         let disk = std::mem::take(&mut host.disk);
         let mut process = Process::new(life, member.clone(), Worker::new(setup), now, disk);
         process.joined_late = late && !restarted;
+        process.first_life = !restarted;
         host.process = Some(process);
         self.tell(|_| format!("{} starts as {}", member.node, member.incarnation));
-        self.see(Seen::Started { process: member.identity(), memory: self.plan.disks });
+        self.see(Seen::Started { process: member.identity(), memory });
         self.deliver(at, life, Input::Started);
+    }
+
+    fn note_brought_back(&mut self, at: usize) {
+        if self.running().next().is_some() {
+            let lost = |job: &JobKey| !self.running().any(|(_, process)| process.disk.job(job).is_some());
+            let here = self.hosts[at].disk.jobs().map(|job| job.key.clone());
+            let lost: Vec<JobKey> = here.filter(lost).collect();
+            self.truth.brought_back.extend(lost);
+        }
     }
 
     pub(crate) fn deliver(&mut self, host: usize, life: Life, input: Input) {
@@ -384,20 +400,21 @@ impl World {
     }
 }
 
-fn host(at: usize, workers: usize, plan: &Plan, dice: &mut Dice) -> Host {
+fn host(at: usize, planned: &HostPlan) -> Host {
     // Names in another order than places, so that nothing depends on both at once.
     let name = format!("w{}", (at * 4 + 3) % 11);
     Host {
         node: NodeId::new(&name).expect("a good name"),
         address: Address::new(&format!("{name}:7400")).expect("a good name"),
-        concurrency: 1 + u32::try_from(dice.below(3)).unwrap_or(0),
-        drift: if plan.calm { 0 } else { i64::try_from(dice.below(401)).unwrap_or(0) - 200 },
-        wall: Wall(1_700_000_000_000 + dice.below(2_000)),
+        concurrency: planned.concurrency,
+        drift: planned.drift,
+        wall: planned.wall,
         last: Incarnation(0),
         process: None,
         disk: Disk::default(),
+        has_disk: false,
         service: Duration::ZERO,
-        compute_factor: if dice.below(8) == 0 { 30 } else { 1 },
-        away: at >= workers,
+        compute_factor: planned.slow,
+        away: false,
     }
 }

@@ -39,7 +39,7 @@ impl Worker {
         if self.elections.campaign.is_some() || self.is_leading() {
             return;
         }
-        let replaces = self.followed.as_ref().map(|leader| leader.leadership.clone());
+        let replaces = self.lost.clone();
         self.run_campaign(replaces, Vec::new(), Vec::new(), false, cause, out);
     }
 

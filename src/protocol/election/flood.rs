@@ -159,9 +159,11 @@ impl Worker {
         links.into_iter().filter(fit).collect()
     }
 
-    /// This worker's own offer; none when it is excluded or stopping.
+    /// This worker's own offer; none when it is excluded or stopping, or has not heard yet what others remember of
+    /// its JAC.
     fn candidacy(&self, excluded: &[Identity]) -> Option<Candidate> {
-        let out_of_it = self.stopping.is_some() || excluded.contains(&self.me.identity());
+        let out_of_it =
+            self.stopping.is_some() || self.asking_until.is_some() || excluded.contains(&self.me.identity());
         (!out_of_it).then(|| Candidate { jac: self.jac, member: self.me.clone() })
     }
 

@@ -39,7 +39,7 @@ impl Worker {
                 let own = following.leader.member.clone();
                 self.tell_of(&own, theirs, out);
             }
-            Role::Starting { .. } | Role::Seeking(_) => {
+            Role::Starting | Role::Seeking(_) => {
                 // The leadership that was just lost comes back by its leader's own word only: neighbours that have
                 // not noticed its end yet would call the election off.
                 let lost = self.lost.as_ref() == Some(&theirs.leadership) && !direct;
@@ -86,7 +86,7 @@ impl Worker {
                 let stranded = !leading.followers.has_node(&announce.from.node);
                 self.settle_with(met, stranded, out);
             }
-            Role::Starting { .. } | Role::Seeking(_) | Role::Following(_) => {
+            Role::Starting | Role::Seeking(_) | Role::Following(_) => {
                 self.meet_leader(met, false, out);
             }
         }

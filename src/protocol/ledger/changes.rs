@@ -10,6 +10,7 @@ use crate::protocol::limits;
 use crate::protocol::view::Stamp;
 
 use super::job::Job;
+use super::retention::Floors;
 use super::task::Task;
 
 /// One record of the ledger.
@@ -21,6 +22,32 @@ pub enum Record {
     Payload(JobKey, Payload),
     /// One task.
     Task(TaskKey, Task),
+    /// Which ended jobs are dropped.
+    Floors(Floors),
+}
+
+impl Record {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> RecordName {
+        match self {
+            Record::Job(job) => RecordName::Job(job.key.clone()),
+            Record::Payload(key, _) => RecordName::Payload(key.clone()),
+            Record::Task(key, _) => RecordName::Task(key.clone()),
+            Record::Floors(_) => RecordName::Floors,
+        }
+    }
+
+    /// The job that it belongs to; none for the floors.
+    #[must_use]
+    pub fn job(&self) -> Option<&JobKey> {
+        match self {
+            Record::Job(job) => Some(&job.key),
+            Record::Payload(key, _) => Some(key),
+            Record::Task(key, _) => Some(&key.job),
+            Record::Floors(_) => None,
+        }
+    }
 }
 
 /// A record and when it last changed.
@@ -41,6 +68,8 @@ pub enum RecordName {
     Payload(JobKey),
     /// One task.
     Task(TaskKey),
+    /// Which ended jobs are dropped.
+    Floors,
 }
 
 /// The leaderships that a replica has followed, oldest first, each with the number at which it was left.

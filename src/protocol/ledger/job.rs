@@ -11,6 +11,8 @@ use crate::protocol::ids::JobKey;
 use crate::protocol::time::Wall;
 use crate::protocol::view::{Admission, JobState};
 
+use super::retention::Turn;
+
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
@@ -34,6 +36,22 @@ impl Outcome {
     }
 }
 
+/// A job's end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ended {
+    /// How.
+    pub outcome: Outcome,
+    /// When.
+    pub at: Wall,
+    /// Its turn among the ended jobs: those with a lower one are dropped first. Of a job that two parts ended it
+    /// only falls, so that what is dropped once stays dropped.
+    pub turn: Turn,
+    /// Tasks completed by then; kept when the breakdown is dropped.
+    pub completed: u32,
+    /// Tasks of the cut that led.
+    pub total: u32,
+}
+
 /// A job's record, without payload and tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Job {
@@ -45,8 +63,10 @@ pub struct Job {
     pub submitted_at: Wall,
     /// Its admissions, at least one.
     pub admissions: BTreeSet<Admission>,
-    /// Its outcome and when it came.
-    pub ended: Option<(Outcome, Wall)>,
+    /// When it fails unless it has ended: the client's wish, by the wall clock.
+    pub deadline: Option<Wall>,
+    /// Its end; none until then.
+    pub ended: Option<Ended>,
 }
 
 impl Job {
@@ -54,13 +74,19 @@ impl Job {
     pub fn join(&mut self, other: &Job) {
         self.submitted_at = self.submitted_at.min(other.submitted_at);
         self.admissions.extend(other.admissions.iter().cloned());
+        self.deadline = self.deadline.into_iter().chain(other.deadline).min();
         self.ended = match (self.ended.take(), &other.ended) {
             (None, theirs) => theirs.clone(),
             (ours, None) => ours,
             (Some(ours), Some(theirs)) => {
                 // The state decides; among equals the smaller content, so that the order of joining does not matter.
-                let key = |(outcome, at): &(Outcome, Wall)| (std::cmp::Reverse(outcome.state()), outcome.clone(), *at);
-                Some(if key(&ours) <= key(theirs) { ours } else { theirs.clone() })
+                let key = |ended: &Ended| {
+                    let Ended { outcome, at, completed, total, turn: _ } = ended.clone();
+                    (std::cmp::Reverse(outcome.state()), outcome, at, completed, total)
+                };
+                let turn = ours.turn.min(theirs.turn);
+                let better = if key(&ours) <= key(theirs) { ours } else { theirs.clone() };
+                Some(Ended { turn, ..better })
             }
         };
     }

@@ -8,21 +8,25 @@
 pub mod changes;
 pub mod job;
 mod read;
+pub mod retention;
 pub mod task;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use changes::{Past, Record, RecordName, Stamped};
-pub use job::{Job, Outcome};
+pub use job::{Ended, Job, Outcome};
+pub use retention::{Floors, Keep, Turn};
 pub use task::{Attempt, Completion, Task};
 pub use write::Merged;
 
 use crate::jobs::Payload;
 
-use super::ids::{JobKey, Leadership, NodeId, Number, Position};
+use super::ids::{Jac, JobKey, Leadership, NodeId, Number, Position, TaskKey};
 use super::time::Wall;
 use super::view::Stamp;
+
+use retention::Kept;
 
 /// A replica of the ledger.
 #[derive(Clone, Debug)]
@@ -37,8 +41,18 @@ pub struct Ledger {
     /// Ended jobs whose outcome is not known to be held yet.
     untold: BTreeSet<JobKey>,
     unfinished: BTreeSet<JobKey>,
+    /// Deadlines of unfinished jobs.
+    deadlines: BTreeSet<(Wall, JobKey)>,
+    /// The floors of retention and when they rose last.
+    floors: (Floors, Option<Stamp>),
+    kept: Kept,
+    /// The highest JAC that any admission stated for its leader; outlives the job. Bound: [`REMEMBERED`](super::limits::REMEMBERED).
+    jacs: BTreeMap<NodeId, Jac>,
     /// Records changed since the last [`Ledger::take_unsaved`].
     unsaved: BTreeSet<RecordName>,
+    /// Records that went since then.
+    removed: BTreeSet<RecordName>,
+    unsaved_jacs: BTreeSet<NodeId>,
     past_unsaved: bool,
 }
 
@@ -53,7 +67,7 @@ struct Entry {
     /// The latest change of any of its records.
     last: Stamp,
     /// The outcome last shown. A higher one takes its place when it is held; a job never goes back to running.
-    told: Option<(Outcome, Wall)>,
+    told: Option<Ended>,
 }
 
 /// The tasks of one way of slicing a job; those never handed out have no record.
@@ -63,10 +77,35 @@ struct Cut {
     completed: u32,
 }
 
+/// Changes on their way to the journal.
+#[derive(Debug, Default, PartialEq)]
+pub struct Unsaved {
+    /// Records that changed.
+    pub records: Vec<Stamped>,
+    /// Records that are gone.
+    pub removed: Vec<RecordName>,
+    /// The past, if it changed.
+    pub past: Option<Past>,
+    /// JACs remembered, as far as they rose.
+    pub jacs: Vec<(NodeId, Jac)>,
+}
+
 impl Ledger {
     /// A replica as a journal held it; an empty one from nothing.
     #[must_use]
     pub fn restore(owner: NodeId, records: Vec<Stamped>, position: Position, past: Past) -> Ledger {
+        Ledger::restore_with(owner, records, position, past, BTreeMap::new())
+    }
+
+    /// The same, with the JACs that it remembered for workers.
+    #[must_use]
+    pub fn restore_with(
+        owner: NodeId,
+        records: Vec<Stamped>,
+        position: Position,
+        past: Past,
+        jacs: BTreeMap<NodeId, Jac>,
+    ) -> Ledger {
         let mut ledger = Ledger {
             owner,
             jobs: BTreeMap::new(),
@@ -75,12 +114,21 @@ impl Ledger {
             past,
             untold: BTreeSet::new(),
             unfinished: BTreeSet::new(),
+            deadlines: BTreeSet::new(),
+            floors: (Floors::default(), None),
+            kept: Kept::default(),
+            jacs,
             unsaved: BTreeSet::new(),
+            removed: BTreeSet::new(),
+            unsaved_jacs: BTreeSet::new(),
             past_unsaved: false,
         };
-        write::headers_first(records).for_each(|stamped| ledger.put(stamped));
+        write::headers_first(records).for_each(|stamped| {
+            ledger.put(stamped);
+        });
         ledger.position = position;
         ledger.unsaved.clear();
+        ledger.unsaved_jacs.clear();
         ledger
     }
 
@@ -136,13 +184,16 @@ impl Ledger {
         }
     }
 
-    /// Records that changed since this was called last, for the journal, and the past if it changed. A new
-    /// leadership alone is nothing to write: it is stored with the first record made under it (section 6).
-    pub fn take_unsaved(&mut self) -> (Vec<Stamped>, Option<Past>) {
+    /// What changed since this was called last, for the journal. A new leadership alone is nothing to write: it is
+    /// stored with the first record made under it (section 6).
+    pub fn take_unsaved(&mut self) -> Unsaved {
         let names = std::mem::take(&mut self.unsaved);
         let records: Vec<Stamped> = names.iter().filter_map(|name| self.record(name)).collect();
-        let past = if records.is_empty() { None } else { self.take_unsaved_past() };
-        (records, past)
+        let removed: Vec<RecordName> = std::mem::take(&mut self.removed).into_iter().collect();
+        let past = if records.is_empty() && removed.is_empty() { None } else { self.take_unsaved_past() };
+        let jacs = std::mem::take(&mut self.unsaved_jacs);
+        let jacs = jacs.into_iter().filter_map(|node| self.jacs.get(&node).map(|jac| (node.clone(), *jac))).collect();
+        Unsaved { records, removed, past, jacs }
     }
 
     /// The past, if it changed since it was taken last.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::jobs::Payload;
 use crate::protocol::ids::{Digest, Jac, JobKey, NodeId, Number, TaskKey};
 use crate::protocol::message::JobQuery;
+use crate::protocol::time::Wall;
 use crate::protocol::view::{JobState, JobView, TaskState, TaskView, WorkerShare};
 
 use super::{Cut, Entry, Job, Ledger, Outcome, Record, RecordName, Stamped, Task};
@@ -35,6 +36,18 @@ impl Ledger {
     /// Jobs that have not ended, by key.
     pub fn unfinished(&self) -> impl Iterator<Item = &JobKey> {
         self.unfinished.iter()
+    }
+
+    /// Unfinished jobs whose deadline is not after `wall`.
+    #[must_use]
+    pub fn late(&self, wall: Wall) -> Vec<JobKey> {
+        self.deadlines.iter().take_while(|(at, _)| *at <= wall).map(|(_, key)| key.clone()).collect()
+    }
+
+    /// The next deadline of an unfinished job.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Wall> {
+        self.deadlines.first().map(|(at, _)| *at)
     }
 
     /// What a job computes; none once it has ended.
@@ -94,26 +107,10 @@ impl Ledger {
         Some(entry.stamp.number.max(payload))
     }
 
-    /// The highest JAC that any admission here states for `node` (section 6).
+    /// The highest JAC that any admission ever stated for `node` here (section 6).
     #[must_use]
     pub fn jac_of(&self, node: &NodeId) -> Jac {
-        let admissions = self.jobs.values().flat_map(|entry| entry.job.admissions.iter());
-        admissions
-            .filter(|admission| admission.leader == *node)
-            .map(|admission| admission.jac)
-            .max()
-            .unwrap_or_default()
-    }
-
-    /// The highest JAC that the admissions here state for each leader.
-    #[must_use]
-    pub fn jacs(&self) -> BTreeMap<&NodeId, Jac> {
-        let mut jacs: BTreeMap<&NodeId, Jac> = BTreeMap::new();
-        for admission in self.jobs.values().flat_map(|entry| entry.job.admissions.iter()) {
-            let jac = jacs.entry(&admission.leader).or_default();
-            *jac = admission.jac.max(*jac);
-        }
-        jacs
+        self.jacs.get(node).copied().unwrap_or_default()
     }
 
     /// One record with its stamp.
@@ -131,6 +128,10 @@ impl Ledger {
             RecordName::Task(key) => {
                 let (task, stamp) = self.jobs.get(&key.job)?.cuts.get(&key.slices)?.tasks.get(&key.slice)?.clone();
                 Some(Stamped { stamp, record: Record::Task(key.clone(), task) })
+            }
+            RecordName::Floors => {
+                let (floors, stamp) = &self.floors;
+                Some(Stamped { stamp: stamp.clone()?, record: Record::Floors(floors.clone()) })
             }
         }
     }
@@ -204,27 +205,32 @@ impl Entry {
 
     fn view(&self) -> JobView {
         let (slices, completed) = self.leading_cut();
-        let nothing = Cut::default();
-        let cut = self.cuts.get(&slices).unwrap_or(&nothing);
-        let tasks: Vec<TaskView> = (0..slices).map(|slice| task_view(slice, cut)).collect();
         let told = self.told.as_ref();
+        // Of a job of which only a line is left no task can be shown.
+        let line = self.job.ended.as_ref().filter(|_| self.cuts.is_empty());
+        let (completed, total) = line.map_or((completed, slices), |ended| (ended.completed, ended.total));
+        let tasks: Vec<TaskView> = match (line, self.cuts.get(&slices)) {
+            (Some(_), _) => Vec::new(),
+            (None, Some(cut)) => (0..slices).map(|slice| task_view(slice, cut)).collect(),
+            (None, None) => (0..slices).map(|slice| task_view(slice, &Cut::default())).collect(),
+        };
         JobView {
             key: self.job.key.clone(),
             kind: self.job.kind,
-            state: told.map_or(JobState::Running, |(outcome, _)| outcome.state()),
-            answer: told.and_then(|(outcome, _)| match outcome {
+            state: told.map_or(JobState::Running, |ended| ended.outcome.state()),
+            answer: told.and_then(|ended| match &ended.outcome {
                 Outcome::Succeeded(value) => Some(*value),
                 Outcome::Cancelled | Outcome::Failed(_) => None,
             }),
-            error: told.and_then(|(outcome, _)| match outcome {
+            error: told.and_then(|ended| match &ended.outcome {
                 Outcome::Failed(reason) => Some(reason.clone()),
                 Outcome::Cancelled | Outcome::Succeeded(_) => None,
             }),
             stamp: Some(self.last.clone()),
             completed,
-            total: slices,
+            total,
             submitted_at: self.job.submitted_at,
-            finished_at: told.map(|(_, at)| *at),
+            finished_at: told.map(|ended| ended.at),
             admissions: self.job.admissions.iter().cloned().collect(),
             workers: shares(&tasks),
             tasks,

@@ -6,11 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::jobs::{Payload, Value};
-use crate::protocol::ids::{AttemptName, JobKey, Leadership, NodeId, Number, Position, TaskKey, Term};
+use crate::protocol::ids::{AttemptName, Jac, JobKey, Leadership, NodeId, Number, Position, TaskKey, Term};
+use crate::protocol::limits;
 use crate::protocol::time::Wall;
 use crate::protocol::view::{Admission, JobState, Stamp};
 
-use super::{Attempt, Completion, Cut, Entry, Job, Ledger, Outcome, Past, Record, RecordName, Stamped, Task};
+use super::retention::Left;
+use super::{Attempt, Completion, Cut, Ended, Entry, Job, Ledger, Outcome, Past, Record, RecordName, Stamped, Task};
 
 /// What a join changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,16 +23,19 @@ pub struct Merged {
     pub raised: Vec<(JobKey, JobState, JobState)>,
     /// Tasks that had been completed with two different values.
     pub differ: Vec<TaskKey>,
+    /// Jobs that the other side's floors dropped here, too.
+    pub gone: BTreeSet<JobKey>,
 }
 
 impl Ledger {
     /// Takes in a job: one record with its admission, one with its payload.
-    pub fn admit(&mut self, key: &JobKey, payload: Payload, admission: Admission, wall: Wall) {
+    pub fn admit(&mut self, key: &JobKey, payload: Payload, admission: Admission, deadline: Option<Wall>, wall: Wall) {
         let job = Job {
             key: key.clone(),
             kind: payload.kind(),
             submitted_at: wall,
             admissions: BTreeSet::from([admission]),
+            deadline,
             ended: None,
         };
         let stamp = self.next_stamp();
@@ -72,7 +77,9 @@ impl Ledger {
     /// Ends a job; a job that has ended stays as it is.
     pub fn end(&mut self, key: &JobKey, outcome: Outcome, wall: Wall) {
         let Some(entry) = self.jobs.get(key).filter(|entry| entry.job.ended.is_none()) else { return };
-        let job = Job { ended: Some((outcome, wall)), ..entry.job.clone() };
+        let (total, completed) = entry.leading_cut();
+        let ended = Ended { outcome, at: wall, turn: self.next_turn(wall), completed, total };
+        let job = Job { ended: Some(ended), ..entry.job.clone() };
         let stamp = self.next_stamp();
         self.put(Stamped { stamp, record: Record::Job(job) });
     }
@@ -88,28 +95,20 @@ impl Ledger {
     }
 
     fn merge_record(&mut self, theirs: Stamped, above: Number, merged: &mut Merged) {
-        let name = name_of(&theirs.record);
+        let name = theirs.record.name();
         let ours = self.record(&name);
-        let key = job_of(&theirs.record).clone();
-        let joined = match (ours.as_ref().map(|ours| &ours.record), &theirs.record) {
-            (Some(Record::Job(mine)), Record::Job(other)) => {
-                let mut job = mine.clone();
-                job.join(other);
-                Record::Job(job)
-            }
-            (Some(Record::Task(task_key, mine)), Record::Task(_, other)) => {
-                let mut task = mine.clone();
-                if task.join(other) {
-                    merged.differ.push(task_key.clone());
-                }
-                Record::Task(task_key.clone(), task)
-            }
-            // A payload is named by its digest: theirs is ours.
-            (Some(Record::Payload(key, mine)), _) => Record::Payload(key.clone(), mine.clone()),
-            (_, _) => theirs.record.clone(),
-        };
+        let joined = join(ours.as_ref().map(|ours| &ours.record), &theirs.record, merged);
         let unchanged = ours.as_ref().is_some_and(|ours| ours.record == joined);
         if unchanged && ours.is_some_and(|ours| ours.stamp == theirs.stamp && ours.stamp.number > above) {
+            return;
+        }
+        let Some(key) = theirs.record.job().cloned() else {
+            let stamp = self.next_stamp();
+            merged.gone.extend(self.put(Stamped { stamp, record: joined }));
+            return;
+        };
+        if self.is_long_forgotten(&joined) {
+            self.insist_on(&key);
             return;
         }
         if !self.would_keep(&joined) {
@@ -118,14 +117,30 @@ impl Ledger {
         if !unchanged {
             merged.jobs.insert(key.clone());
         }
-        let before = self.jobs.get(&key).and_then(|entry| entry.told.as_ref().map(|(outcome, _)| outcome.state()));
+        let before = self.jobs.get(&key).and_then(|entry| entry.told.as_ref().map(|ended| ended.outcome.state()));
         let stamp = self.next_stamp();
         self.put(Stamped { stamp, record: joined });
-        let after = self.jobs.get(&key).and_then(|entry| entry.job.ended.as_ref().map(|(outcome, _)| outcome.state()));
+        let after = self.jobs.get(&key).and_then(|entry| entry.job.ended.as_ref().map(|ended| ended.outcome.state()));
         if let (Some(before), Some(after)) = (before, after)
             && before != after
         {
             merged.raised.push((key, before, after));
+        }
+    }
+
+    /// Whether a joined record ends a job that is at work here at a turn of which nothing is kept: it was handed in
+    /// again after it had been dropped.
+    fn is_long_forgotten(&self, joined: &Record) -> bool {
+        let Record::Job(job) = joined else { return false };
+        let ended = job.ended.as_ref().filter(|_| self.unfinished.contains(&job.key));
+        ended.is_some_and(|ended| self.floors.0.left_of(ended.turn, &job.key) == Left::Nothing)
+    }
+
+    /// A job stays as it is here, and all its records go out anew: the follower's copy of it goes.
+    fn insist_on(&mut self, key: &JobKey) {
+        for stamped in self.records_of(std::slice::from_ref(key)) {
+            let stamp = self.next_stamp();
+            self.put(Stamped { stamp, ..stamped });
         }
     }
 
@@ -139,8 +154,8 @@ impl Ledger {
     ) -> BTreeSet<JobKey> {
         let mut jobs = BTreeSet::new();
         for stamped in headers_first(records) {
-            jobs.insert(job_of(&stamped.record).clone());
-            self.put(stamped);
+            jobs.extend(stamped.record.job().cloned());
+            jobs.extend(self.put(stamped));
         }
         self.position = Position { leadership: Some(leadership.clone()), number };
         if let Some(past) = past {
@@ -158,25 +173,28 @@ impl Ledger {
         for key in keys {
             self.untold.remove(&key);
             let Some(entry) = self.jobs.get_mut(&key) else { continue };
-            if entry.told != entry.job.ended {
-                entry.told = entry.job.ended.clone();
-                told.extend(entry.told.as_ref().map(|(outcome, _)| (key.clone(), outcome.state())));
+            let before = entry.told.take().map(|ended| ended.outcome);
+            entry.told.clone_from(&entry.job.ended);
+            let now = entry.told.as_ref().map(|ended| &ended.outcome);
+            if before.as_ref() != now {
+                told.extend(now.map(|outcome| (key.clone(), outcome.state())));
             }
         }
         told
     }
 
-    /// Stores a record with its stamp in place of the one that was there.
-    pub(super) fn put(&mut self, stamped: Stamped) {
+    /// Stores a record with its stamp in place of the one that was there. Gives the jobs that are gone with it.
+    pub(super) fn put(&mut self, stamped: Stamped) -> BTreeSet<JobKey> {
         if !self.would_keep(&stamped.record) {
-            return;
+            return BTreeSet::new();
         }
-        let name = name_of(&stamped.record);
+        let name = stamped.record.name();
         if let Some(old) = self.stamp_of(&name).map(|stamp| stamp.number) {
             self.forget_change(old, &name);
         }
         self.changes.insert(stamped.stamp.number, name.clone());
         self.position.number = self.position.number.max(stamped.stamp.number);
+        self.removed.remove(&name);
         self.unsaved.insert(name);
         let Stamped { stamp, record } = stamped;
         match record {
@@ -193,26 +211,40 @@ impl Ledger {
                     entry.cuts.entry(key.slices).or_default().put(key.slice, task, stamp);
                 }
             }
+            Record::Floors(floors) => {
+                self.floors = (floors, Some(stamp));
+                return self.drop_under_floors();
+            }
         }
+        BTreeSet::new()
     }
 
-    /// Payloads and tasks belong to a job that is here, and no payload to one that has ended.
+    /// Payloads and tasks belong to a job that is here, no payload to one that has ended, no task to a line.
     fn would_keep(&self, record: &Record) -> bool {
         match record {
-            Record::Job(_) => true,
+            Record::Job(_) | Record::Floors(_) => true,
             Record::Payload(key, _) => self.jobs.get(key).is_some_and(|entry| entry.job.ended.is_none()),
-            Record::Task(key, _) => self.jobs.contains_key(&key.job),
+            Record::Task(key, _) => self.jobs.get(&key.job).is_some_and(|entry| self.left_of(entry) == Left::Whole),
         }
     }
 
     fn put_job(&mut self, job: Job, stamp: Stamp) {
         let key = job.key.clone();
+        for admission in &job.admissions {
+            self.remember_jac(&admission.leader, admission.jac);
+        }
+        let before = self.jobs.get(&key).map(|entry| &entry.job);
+        if let Some(at) = before.and_then(|job| job.deadline) {
+            self.deadlines.remove(&(at, key.clone()));
+        }
+        let before = before.and_then(|job| job.ended.as_ref().map(|ended| ended.turn));
         if job.ended.is_some() {
             self.unfinished.remove(&key);
             self.untold.insert(key.clone());
             self.drop_payload(&key);
         } else {
             self.unfinished.insert(key.clone());
+            self.deadlines.extend(job.deadline.map(|at| (at, key.clone())));
         }
         match self.jobs.get_mut(&key) {
             Some(entry) => {
@@ -222,18 +254,41 @@ impl Ledger {
             }
             None => {
                 let (last, cuts) = (stamp.clone(), BTreeMap::new());
-                self.jobs.insert(key, Entry { job, stamp, payload: None, cuts, last, told: None });
+                self.jobs.insert(key.clone(), Entry { job, stamp, payload: None, cuts, last, told: None });
             }
         }
+        self.sort_in(&key, before);
+    }
+
+    /// Somebody's word on a worker's JAC: the higher stays. When too many are known the lowest goes, which is missed
+    /// least.
+    pub(crate) fn remember_jac(&mut self, node: &NodeId, jac: Jac) {
+        if self.jac_of(node) >= jac {
+            return;
+        }
+        if self.jacs.len() >= limits::REMEMBERED && !self.jacs.contains_key(node) {
+            let lowest = self.jacs.iter().min_by_key(|(_, jac)| **jac).map(|(node, jac)| (node.clone(), *jac));
+            match lowest {
+                Some((lowest, known)) if known < jac => self.jacs.remove(&lowest),
+                _ => return,
+            };
+        }
+        self.jacs.insert(node.clone(), jac);
+        self.unsaved_jacs.insert(node.clone());
     }
 
     fn drop_payload(&mut self, key: &JobKey) {
         let payload = self.jobs.get_mut(key).and_then(|entry| entry.payload.take());
         if let Some((_, stamp)) = payload {
-            let name = RecordName::Payload(key.clone());
-            self.forget_change(stamp.number, &name);
-            self.unsaved.remove(&name);
+            self.remove(RecordName::Payload(key.clone()), stamp.number);
         }
+    }
+
+    /// A record that changed last at `number` is kept no longer.
+    pub(super) fn remove(&mut self, name: RecordName, number: Number) {
+        self.forget_change(number, &name);
+        self.unsaved.remove(&name);
+        self.removed.insert(name);
     }
 
     /// A record that a follower takes over may carry the number of another one of its old ledger, which the same
@@ -258,10 +313,11 @@ impl Ledger {
             RecordName::Task(key) => {
                 self.jobs.get(&key.job)?.cuts.get(&key.slices)?.tasks.get(&key.slice).map(|(_, stamp)| stamp)
             }
+            RecordName::Floors => self.floors.1.as_ref(),
         }
     }
 
-    fn next_stamp(&mut self) -> Stamp {
+    pub(super) fn next_stamp(&mut self) -> Stamp {
         self.position.number = self.position.number.next();
         let (term, leader) = match &self.position.leadership {
             Some(leadership) => (leadership.term, leadership.leader.clone()),
@@ -280,25 +336,39 @@ impl Cut {
     }
 }
 
-/// Payloads and tasks belong to a job's own record, which may have changed after them.
-pub(super) fn headers_first(records: Vec<Stamped>) -> impl Iterator<Item = Stamped> {
-    let (headers, others): (Vec<_>, Vec<_>) =
-        records.into_iter().partition(|stamped| matches!(stamped.record, Record::Job(_)));
-    headers.into_iter().chain(others)
-}
-
-fn name_of(record: &Record) -> RecordName {
-    match record {
-        Record::Job(job) => RecordName::Job(job.key.clone()),
-        Record::Payload(key, _) => RecordName::Payload(key.clone()),
-        Record::Task(key, _) => RecordName::Task(key.clone()),
+/// The join of one record with the same one of another copy.
+fn join(ours: Option<&Record>, theirs: &Record, merged: &mut Merged) -> Record {
+    match (ours, theirs) {
+        (Some(Record::Job(mine)), Record::Job(other)) => {
+            let mut job = mine.clone();
+            job.join(other);
+            Record::Job(job)
+        }
+        (Some(Record::Task(key, mine)), Record::Task(_, other)) => {
+            let mut task = mine.clone();
+            if task.join(other) {
+                merged.differ.push(key.clone());
+            }
+            Record::Task(key.clone(), task)
+        }
+        (Some(Record::Floors(mine)), Record::Floors(other)) => {
+            let mut floors = mine.clone();
+            floors.join(other);
+            Record::Floors(floors)
+        }
+        // A payload is named by its digest: theirs is ours.
+        (Some(Record::Payload(key, mine)), _) => Record::Payload(key.clone(), mine.clone()),
+        (_, _) => theirs.clone(),
     }
 }
 
-fn job_of(record: &Record) -> &JobKey {
-    match record {
-        Record::Job(job) => &job.key,
-        Record::Payload(key, _) => key,
-        Record::Task(key, _) => &key.job,
-    }
+/// Payloads and tasks belong to a job's own record, which may have changed after them; and what is kept of a job
+/// hangs on the floors.
+pub(super) fn headers_first(mut records: Vec<Stamped>) -> impl Iterator<Item = Stamped> {
+    records.sort_by_key(|stamped| match stamped.record {
+        Record::Floors(_) => 0,
+        Record::Job(_) => 1,
+        Record::Payload(..) | Record::Task(..) => 2,
+    });
+    records.into_iter()
 }

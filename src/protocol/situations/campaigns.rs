@@ -274,10 +274,11 @@ fn a_follower_of_a_silent_leader_whom_an_election_has_reached_does_not_begin_ano
 #[test]
 fn an_election_that_reaches_a_starting_worker_puts_its_own_off() {
     let mut n1 = Lone::linked(&["n2"]);
-    n1.worker.role = Role::Starting { until: n1.now() + ms(10) };
+    n1.worker.role = Role::Starting;
+    n1.worker.asking_until = Some(n1.now() + ms(10));
     n1.worker.overlay.link(n1.now(), &member("n2"));
     n1.called(Request::Elect(elect("n2", 1, 3))).only("reply").is("
-            reply 1: best n1/jac 0, nodes 1, term 3
+            reply 1: best nobody, nodes 1, term 3
         ");
     n1.pass(ms(400)).only("call n2 ELECT").is("");
 }

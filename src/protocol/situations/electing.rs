@@ -68,7 +68,8 @@ fn five_that_start_in_the_same_instant_become_one_cluster_within_two_seconds() {
     let mut net = Network::new(&FIVE, &RING);
     for name in FIVE {
         let until = net.now;
-        net.worker_mut(name).role = Role::Starting { until };
+        net.worker_mut(name).role = Role::Starting;
+        net.worker_mut(name).asking_until = Some(until);
     }
     net.pass(ms(2_000));
     leader(&net);

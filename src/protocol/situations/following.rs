@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::protocol::ids::{Incarnation, Member, Number};
+use crate::protocol::ids::{Incarnation, Jac, Member, Number};
 use crate::protocol::input::Input;
 use crate::protocol::leadership::Role;
 use crate::protocol::ledger::{Past, Stamped};
@@ -64,7 +64,7 @@ fn an_older_leadership_s_frames_are_ignored_but_acknowledged() {
     n1.frame(Down::Heartbeat(heartbeat(2, "n3", 0, 9))).skip();
     let room = match &n1.worker.role {
         Role::Following(following) => following.room,
-        Role::Starting { .. } | Role::Seeking(_) | Role::Leading(_) => panic!("it follows"),
+        Role::Starting | Role::Seeking(_) | Role::Leading(_) => panic!("it follows"),
     };
     assert_eq!(room, 5);
 }
@@ -112,6 +112,7 @@ fn a_joining_is_saved_and_starts_a_new_axis_of_numbers() {
         number: Number(1),
         past: Some(past),
         held: Number(0),
+        remembers: Jac(0),
     };
     n1.frame(Down::Batch(joins)).is("
             save 3 [] at 6-n3#1, term 6, jac 0, past [3-n3#1]

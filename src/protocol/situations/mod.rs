@@ -20,7 +20,7 @@ mod submissions;
 mod working;
 
 use crate::protocol::ids::{Jac, Number, Position, Term};
-use crate::protocol::ledger::{Ledger, Outcome, Past, Record, Stamped};
+use crate::protocol::ledger::{Ended, Ledger, Outcome, Past, Record, Stamped, Turn};
 use crate::protocol::message::{Batch, Code, Down, ElectAnswer, Refusal, Response};
 use crate::protocol::time::Wall;
 use crate::protocol::view::Admission;
@@ -42,7 +42,7 @@ fn admitted_by(term: u64, leader: &str, id: &str) -> (Vec<Stamped>, Number) {
     let mut ledger = Ledger::restore(node(leader), Vec::new(), Position::default(), Past::default());
     ledger.enter(leadership(term, leader, 0));
     let admission = Admission { term: Term(term), leader: node(leader), place: 1, jac: Jac(1), slices: 4 };
-    ledger.admit(&job(id), sum_to_100(), admission, Wall(1));
+    ledger.admit(&job(id), sum_to_100(), admission, None, Wall(1));
     (ledger.changed_since(Number(0)), ledger.number())
 }
 
@@ -51,7 +51,8 @@ fn end(records: &mut [Stamped], number: Number) {
     for stamped in records {
         if let Record::Job(job) = &mut stamped.record {
             stamped.stamp.number = number;
-            job.ended = Some((Outcome::Cancelled, Wall(2)));
+            let (outcome, at, turn) = (Outcome::Cancelled, Wall(2), Turn(2));
+            job.ended = Some(Ended { outcome, at, turn, completed: 0, total: 4 });
         }
     }
 }
@@ -59,5 +60,6 @@ fn end(records: &mut [Stamped], number: Number) {
 /// Changes that `term`-`leader` sends to a follower that has joined.
 fn batch(term: u64, leader: &str, records: Vec<Stamped>, number: u64, held: u64) -> Down {
     let leadership = leadership(term, leader, 0);
-    Down::Batch(Batch { leadership, records, number: Number(number), past: None, held: Number(held) })
+    let (number, held, remembers) = (Number(number), Number(held), Jac(0));
+    Down::Batch(Batch { leadership, records, number, past: None, held, remembers })
 }

@@ -30,7 +30,7 @@ fn led(term: u64, leader: &str, ids: &[&str]) -> (Vec<Stamped>, Position) {
         let term = Term(term);
         let jac = Jac(u64::from(place));
         let admission = Admission { term, leader: owner.clone(), place, jac, slices: 4 };
-        ledger.admit(&job(id), sum_to_100(), admission, Wall(1));
+        ledger.admit(&job(id), sum_to_100(), admission, None, Wall(1));
     }
     (ledger.changed_since(Number(0)), ledger.position().clone())
 }

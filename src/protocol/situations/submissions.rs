@@ -1,8 +1,9 @@
 //! Submissions (section 7): at the worker that took them, and at the leader that admits them.
 
 use crate::jobs::Payload;
-use crate::protocol::ids::{Digest, JobKey, Number, ReplyToken, StreamId};
+use crate::protocol::ids::{Digest, Jac, JobKey, Number, Position, ReplyToken, StreamId};
 use crate::protocol::input::Input;
+use crate::protocol::ledger::{Ledger, Past};
 use crate::protocol::members::Members;
 use crate::protocol::message::{
     Batch, CallFailure, Code, Down, Purpose, Refusal, Request, Response, SubmitJob, Submitted,
@@ -21,7 +22,7 @@ fn passed_on(id: &str) -> Request {
 
 fn other_payload(id: &str) -> SubmitJob {
     let key = JobKey { digest: Digest([2; 32]), ..job(id) };
-    SubmitJob { key, payload: Payload::PrimeSum { start: 1, end: 7 }, forwarded: false }
+    SubmitJob { key, payload: Payload::PrimeSum { start: 1, end: 7 }, deadline: None, forwarded: false }
 }
 
 const NO_ROOM: Response = Response::Submitted(Submitted::NoRoom);
@@ -48,6 +49,15 @@ fn six_submissions_that_waited_for_a_leader_to_become_active_fill_the_cap_and_no
             = leading 5-n1, not active, admitted 0, held 0, jac 0, at 5-n1#0, 6 queued
         ");
     n1.pass(limits::JOIN_WAIT).only("= ").is("= leading 5-n1, admitted 5, held 0, jac 5, at 5-n1#11, 1 queued");
+}
+
+#[test]
+fn a_jac_is_told_when_its_admission_is_journalled_and_not_before() {
+    let mut n1 = Lone::leading(&["n2"], 5, &["n2"]);
+    n1.called(submit("j")).skip();
+    assert_eq!((n1.worker.jac, n1.worker.status().jac), (Jac(1), Jac(0)));
+    n1.saved().skip();
+    assert_eq!(n1.worker.status().jac, Jac(1));
 }
 
 #[test]
@@ -217,9 +227,35 @@ fn a_queued_job_is_shown_as_queued_and_cancelled_for_both_callers() {
     n1.called(Request::GetJob(query("a"))).only("reply").is("reply 3: a Queued 0/0");
     n1.called(Request::CancelJob(query("a"))).is("
             reply 2: Cancelled
-            reply 4: Cancelled
+            call n3 CANCEL a passed on within 5000ms
             = following 3-n3, jac 0, at 3-n3#0
         ");
+    let unknown = Refusal::new(Code::NotFound, "there is no job a");
+    n1.fail("n3 CANCEL a", CallFailure::Refused(unknown)).only("reply").is("reply 4: Cancelled");
+}
+
+#[test]
+fn a_queued_job_that_another_worker_had_admitted_is_cancelled_at_the_leader() {
+    let mut n1 = Lone::following(&["n2"], 3, "n3", 0);
+    n1.called(submit("a")).skip();
+    n1.called(Request::CancelJob(query("a"))).skip();
+    let (mut records, number) = super::admitted_by(3, "n3", "a");
+    super::end(&mut records, number.next());
+    let mut leaders = Ledger::restore(node("n3"), records, Position::default(), Past::default());
+    leaders.tell(number.next());
+    let view = leaders.view(&job("a")).expect("it is there");
+    n1.answer("n3 CANCEL a", Response::Job(view)).only("reply").is("reply 3: a Cancelled 0/4");
+}
+
+#[test]
+fn a_queued_job_that_is_cancelled_while_nobody_leads_is_withdrawn_and_its_canceller_asked_to_try_again() {
+    let mut n1 = Lone::linked(&["n2"]);
+    n1.called(submit("a")).skip();
+    n1.called(Request::CancelJob(query("a"))).only("reply").is("
+            reply 1: Cancelled
+            reply 2: Unavailable, later
+        ");
+    assert_eq!(n1.worker.queue.waiting(), 0);
 }
 
 #[test]
@@ -229,7 +265,7 @@ fn a_submission_that_came_back_for_want_of_room_is_cancelled_here() {
     n1.answer("n3 SUBMIT a", NO_ROOM).skip();
     n1.called(Request::CancelJob(query("a"))).is("
             reply 2: Cancelled
-            reply 3: Cancelled
+            call n3 CANCEL a passed on within 5000ms
             = following 3-n3, jac 0, at 3-n3#0
         ");
 }
@@ -240,7 +276,7 @@ fn a_job_that_this_replica_knows_is_not_sent_in_a_circle_while_the_leader_is_not
     let (records, number) = super::admitted_by(3, "n3", "a");
     let leadership = leadership(3, "n3", 0);
     let held = Number(0);
-    n1.frame(Down::Batch(Batch { leadership, records, number, past: None, held })).skip();
+    n1.frame(Down::Batch(Batch { leadership, records, number, past: None, held, remembers: Jac(0) })).skip();
     n1.called(submit("a")).only("call").is("call n3 SUBMIT a passed on within 5000ms");
     n1.answer("n3 SUBMIT a", NO_ROOM).only("call").is("");
     n1.pass(ms(20)).only("call").is("call n3 SUBMIT a passed on within 5000ms");

@@ -113,6 +113,7 @@ impl Lone {
             number,
             past: Some(self.worker.ledger.past().clone()),
             held: number,
+            remembers: Jac(0),
         }))
     }
 

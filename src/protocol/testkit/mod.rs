@@ -55,7 +55,7 @@ pub(crate) fn leader(term: u64, name: &str, jac: u64) -> Leader {
 
 /// What `name` says of itself when it follows `following`.
 pub(crate) fn status(name: &str, following: Option<Leader>) -> Status {
-    Status { member: member(name), following, jac: Jac(0), links: Vec::new(), running: 0 }
+    Status { member: member(name), following, jac: Jac(0), links: Vec::new(), running: 0, remembers: Jac(0) }
 }
 
 pub(crate) fn election(initiator: &str, serial: u64) -> ElectionId {
@@ -98,7 +98,7 @@ pub(crate) fn sum_to_100() -> Payload {
 }
 
 pub(crate) fn submission(id: &str) -> SubmitJob {
-    SubmitJob { key: job(id), payload: sum_to_100(), forwarded: false }
+    SubmitJob { key: job(id), payload: sum_to_100(), deadline: None, forwarded: false }
 }
 
 pub(crate) fn query(id: &str) -> JobQuery {

@@ -8,7 +8,7 @@ use crate::protocol::Worker;
 use crate::protocol::effects::{ComputeEffect, Effects, Save, StreamEffect};
 use crate::protocol::ids::{Candidate, JobKey, Leadership, Number, Position, TaskKey};
 use crate::protocol::leadership::Role;
-use crate::protocol::ledger::{Record, Stamped};
+use crate::protocol::ledger::{Record, Stamped, Turn};
 use crate::protocol::message::{
     Announce, AnnounceAnswer, DirectoryRequest, Down, Elect, ElectAnswer, Heartbeat, JobQuery, Leader, Purpose,
     Refusal, Request, Response, Status, Submitted, TaskAnswer, Up,
@@ -41,7 +41,7 @@ pub(crate) fn effects(out: &Effects) -> Vec<String> {
 /// What a worker is, in one line.
 pub(crate) fn state(worker: &Worker) -> String {
     let role = match &worker.role {
-        Role::Starting { .. } => "starting".to_owned(),
+        Role::Starting => "starting".to_owned(),
         Role::Seeking(_) if worker.elections.campaign.is_some() => "electing".to_owned(),
         Role::Seeking(_) => "seeking".to_owned(),
         Role::Following(following) => {
@@ -95,7 +95,7 @@ pub(crate) fn record(stamped: &Stamped) -> String {
     match &stamped.record {
         Record::Job(job) => match &job.ended {
             None => format!("job {}", job.key.id),
-            Some((outcome, _)) => format!("job {} {:?}", job.key.id, outcome.state()),
+            Some(ended) => format!("job {} {:?}", job.key.id, ended.outcome.state()),
         },
         Record::Payload(key, _) => format!("payload {}", key.id),
         Record::Task(key, record) => {
@@ -107,6 +107,11 @@ pub(crate) fn record(stamped: &Stamped) -> String {
                 (None, None) => "pending".to_owned(),
             };
             format!("task {} {what}{charged}", slice(key))
+        }
+        Record::Floors(floors) => {
+            let upto =
+                |floor: &Option<(Turn, JobKey)>| floor.as_ref().map_or("-".to_owned(), |(_, key)| key.id.to_string());
+            format!("floors {} {}", upto(&floors.breakdown), upto(&floors.line))
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::jobs::{Kind, Payload, Value};
 use crate::protocol::dice::Dice;
 use crate::protocol::ids::*;
-use crate::protocol::ledger::{Attempt, Completion, Job, Outcome, Past, Record, Stamped, Task};
+use crate::protocol::ledger::{Attempt, Completion, Ended, Floors, Job, Outcome, Past, Record, Stamped, Task, Turn};
 use crate::protocol::limits;
 use crate::protocol::message::*;
 use crate::protocol::progress::Cursor;
@@ -133,6 +133,7 @@ impl Samples {
             jac: Jac(self.number()),
             links: self.links(),
             running: self.small(),
+            remembers: Jac(self.number()),
         }
     }
 
@@ -228,12 +229,21 @@ impl Samples {
     }
 
     pub(crate) fn record(&mut self) -> Stamped {
-        let record = match self.dice.below(3) {
+        let record = match self.dice.below(4) {
             0 => Record::Job(self.job_record()),
             1 => Record::Payload(self.job_key(), self.payload()),
+            2 => Record::Floors(Floors { breakdown: self.option(Samples::floor), line: self.option(Samples::floor) }),
             _ => Record::Task(self.task_key(), self.task_record()),
         };
         Stamped { stamp: self.stamp(), record }
+    }
+
+    fn floor(&mut self) -> (Turn, JobKey) {
+        (self.turn(), self.job_key())
+    }
+
+    fn turn(&mut self) -> Turn {
+        Turn(self.number()).min(Turn::LAST)
     }
 
     fn job_record(&mut self) -> Job {
@@ -249,7 +259,11 @@ impl Samples {
             kind: self.kind(),
             submitted_at: Wall(self.number()),
             admissions,
-            ended: outcome.map(|outcome| (outcome, Wall(self.number()))),
+            deadline: self.option(|it| Wall(it.number())),
+            ended: outcome.map(|outcome| {
+                let (at, turn, completed, total) = (Wall(self.number()), self.turn(), self.small(), self.small());
+                Ended { outcome, at, turn, completed, total }
+            }),
         }
     }
 
@@ -271,7 +285,7 @@ impl Samples {
     pub(crate) fn submission(&mut self) -> SubmitJob {
         let payload = self.payload();
         let key = JobKey { digest: crate::wire::digest_of(&payload), ..self.job_key() };
-        SubmitJob { key, payload, forwarded: self.chance() }
+        SubmitJob { key, payload, deadline: self.option(|it| Wall(it.number())), forwarded: self.chance() }
     }
 
     pub(crate) fn query(&mut self) -> JobQuery {
@@ -409,6 +423,7 @@ impl Samples {
                 number: Number(self.number()),
                 past: self.option(Samples::past),
                 held: Number(self.number()),
+                remembers: Jac(self.number()),
             }),
             6 => Down::Heartbeat(Heartbeat {
                 leadership: self.leadership(),

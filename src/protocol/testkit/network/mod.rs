@@ -13,7 +13,7 @@ use crate::protocol::effects::{Effects, Save};
 use crate::protocol::ids::{CallId, Incarnation, Leadership, Member, ReplyToken, StreamId};
 use crate::protocol::input::Input;
 use crate::protocol::leadership::{Role, Seeking};
-use crate::protocol::ledger::Stamped;
+use crate::protocol::ledger::{RecordName, Stamped};
 use crate::protocol::limits::Settings;
 use crate::protocol::message::{DirectoryId, Request};
 use crate::protocol::time::{Now, Time, Wall};
@@ -56,7 +56,7 @@ struct Host {
     member: Member,
     worker: Option<Worker>,
     frozen: bool,
-    disk: BTreeMap<String, Stamped>,
+    disk: BTreeMap<RecordName, Stamped>,
     stored: Stored,
     /// On its way to the disk; lost with the process.
     saving: VecDeque<Save>,

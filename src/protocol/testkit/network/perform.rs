@@ -8,7 +8,6 @@ use crate::jobs::Payload;
 use crate::protocol::effects::{ComputeEffect, Effects, StreamEffect};
 use crate::protocol::ids::{CallId, ComputeId, ReplyToken, SaveId, StreamId};
 use crate::protocol::input::Input;
-use crate::protocol::ledger::{Record, RecordName};
 use crate::protocol::message::{CallFailure, Refusal, Request, Response};
 
 use super::{Caller, Fate, Mail, Network, render};
@@ -47,14 +46,11 @@ impl Network {
     pub(super) fn write(&mut self, name: &str, up_to: SaveId) {
         let host = self.hosts.get_mut(name).expect("a host");
         while let Some(save) = host.saving.pop_front_if(|save| save.id <= up_to) {
-            for stamped in save.records {
-                if let Record::Job(job) = &stamped.record
-                    && job.ended.is_some()
-                {
-                    host.disk.remove(&format!("{:?}", RecordName::Payload(job.key.clone())));
-                }
-                host.disk.insert(record_name(&stamped.record), stamped);
-            }
+            host.disk.extend(save.records.into_iter().map(|stamped| (stamped.record.name(), stamped)));
+            save.removed.iter().for_each(|name| {
+                host.disk.remove(name);
+            });
+            host.stored.remembered.extend(save.remembered);
             host.stored.past = save.past.unwrap_or_else(|| std::mem::take(&mut host.stored.past));
             (host.stored.position, host.stored.term, host.stored.jac) = (save.position, save.term, save.jac);
         }
@@ -190,13 +186,4 @@ impl Network {
             self.post(name, format!("{name} stops"), Input::Computed { compute, value, took });
         }
     }
-}
-
-fn record_name(record: &Record) -> String {
-    let name = match record {
-        Record::Job(job) => RecordName::Job(job.key.clone()),
-        Record::Payload(key, _) => RecordName::Payload(key.clone()),
-        Record::Task(key, _) => RecordName::Task(key.clone()),
-    };
-    format!("{name:?}")
 }
