@@ -82,6 +82,15 @@ pub(crate) struct Leading {
     pub(crate) roster_due: Time,
 }
 
+impl Leading {
+    /// Whether those that the flood counted have joined, or were waited for; in any case as many as make a quorum.
+    fn may_begin(&self, now: Time, min_members: u32) -> bool {
+        let joined = self.followers.joined() + 1;
+        let enough = joined >= usize::try_from(min_members).unwrap_or(usize::MAX);
+        enough && (joined >= self.expected || now >= self.active_by)
+    }
+}
+
 impl Worker {
     /// Whether this worker leads.
     pub(crate) fn is_leading(&self) -> bool {
@@ -158,11 +167,10 @@ impl Worker {
     pub(crate) fn activate_if_ready(&mut self, out: &mut Effects) {
         let now = self.now.time;
         let Role::Leading(leading) = &mut self.role else { return };
-        let joined = leading.followers.joined() + 1;
-        let enough = joined >= usize::try_from(self.settings.min_members).unwrap_or(usize::MAX);
-        if leading.active || !enough || (joined < leading.expected && now < leading.active_by) {
+        if leading.active || !leading.may_begin(now, self.settings.min_members) {
             return;
         }
+        let joined = leading.followers.joined() + 1;
         leading.active = true;
         leading.heartbeat_due = now;
         let workers = u32::try_from(joined).unwrap_or(u32::MAX);
@@ -400,9 +408,12 @@ impl Worker {
             }
             Role::Following(following) => Some(following.silent_at),
             Role::Leading(leading) if leading.active => Some(leading.heartbeat_due),
+            // One that is complete since the middle of a step need not wait for anybody.
+            Role::Leading(leading) if leading.may_begin(self.now.time, self.settings.min_members) => {
+                Some(self.now.time)
+            }
+            // One that lacks workers still is woken by the next that joins.
             Role::Leading(leading) if leading.active_by <= self.now.time => Some(leading.heartbeat_due),
-            // One that leads alone from the middle of a step need not wait for anybody.
-            Role::Leading(leading) if leading.followers.joined() + 1 >= leading.expected => Some(self.now.time),
             Role::Leading(leading) => Some(leading.heartbeat_due.min(leading.active_by)),
         }
     }

@@ -48,7 +48,7 @@ impl Worker {
             remembers: Jac(0),
             member: self.me.clone(),
             following: self.leader_now().cloned(),
-            jac: self.journalled_jac,
+            jac: self.saving.jac(),
             links: self.overlay.nodes(),
             running: self.running(),
         }
@@ -64,7 +64,7 @@ impl Worker {
         let possible = remembered.0 <= self.jac.0.saturating_add(limits::LEAP);
         if possible && remembered > self.jac {
             self.jac = remembered;
-            self.must_save = true;
+            self.saving.demand();
         }
     }
 
