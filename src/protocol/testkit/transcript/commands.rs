@@ -25,9 +25,7 @@ impl Scenario {
             ["set", name, value] => self.set(name, value)?,
             ["workers", names @ ..] => self.workers(names),
             ["jac", name, value] => {
-                let jac = Jac(value.parse().ok()?);
-                let worker = self.net().worker_mut(name);
-                (worker.jac, worker.journalled_jac) = (jac, jac);
+                self.net().worker_mut(name).jac = Jac(value.parse().ok()?);
             }
             ["show", what] => self.shown.push((*what).to_owned()),
             ["hide", what] => self.shown.retain(|shown| shown != what),
