@@ -117,8 +117,11 @@ fn batch_for(follower: &Follower, ledger: &Ledger, leadership: &Leadership, held
         Phase::Opened | Phase::Uploading { .. } | Phase::Hashing | Phase::Differing(..) => return None,
         Phase::Since(number) => (ledger.changed_since(*number), true),
         Phase::Jobs(keys, compared) => {
-            let (jobs, changed) = (ledger.records_of(keys), ledger.changed_since(*compared));
-            (jobs.into_iter().chain(changed).chain(ledger.record(&RecordName::Floors)).collect(), true)
+            let whole: BTreeSet<&JobKey> = keys.iter().collect();
+            let changed = ledger.changed_since(*compared).into_iter();
+            let others = changed.filter(|stamped| stamped.record.job().is_some_and(|job| !whole.contains(job)));
+            let floors = ledger.record(&RecordName::Floors);
+            (ledger.records_of(keys).into_iter().chain(others).chain(floors).collect(), true)
         }
         Phase::Joined if follower.sent >= ledger.number() => return None,
         Phase::Joined if follower.in_flight >= limits::BATCHES_IN_FLIGHT => return None,
@@ -271,8 +274,8 @@ impl Worker {
         let Role::Leading(leading) = &mut self.role else { return };
         let Some(follower) = leading.followers.streams.get_mut(&stream) else { return };
         let (above, phase) = match &follower.phase {
-            Phase::Uploading { above, since } => (*above, Phase::Since(*since)),
-            Phase::Differing(keys, compared) => (Number(0), Phase::Jobs(keys.clone(), *compared)),
+            Phase::Uploading { above, since } => (Some(*above), Phase::Since(*since)),
+            Phase::Differing(keys, compared) => (None, Phase::Jobs(keys.clone(), *compared)),
             Phase::Opened | Phase::Hashing | Phase::Since(_) | Phase::Jobs(..) | Phase::Joined => return,
         };
         follower.phase = phase;
@@ -283,7 +286,6 @@ impl Worker {
 
     fn after_merge(&mut self, merged: Merged, out: &mut Effects) {
         out.notices.extend(merged.differ.into_iter().map(Notice::ValuesDiffer));
-        out.notices.extend(merged.raised.into_iter().map(|(job, from, to)| Notice::OutcomeRaised(job, from, to)));
         for job in merged.jobs {
             self.take_up_job(&job, out);
             out.moved.insert(job);
@@ -434,7 +436,8 @@ impl Worker {
     pub(crate) fn tell_outcomes(&mut self, held: Number, out: &mut Effects) -> bool {
         let told = self.ledger.tell(held);
         let any = !told.is_empty();
-        for (job, state) in told {
+        for (job, before, state) in told {
+            out.notices.extend(before.map(|before| Notice::OutcomeRaised(job.clone(), before, state)));
             out.notices.push(Notice::JobEnded(job.clone(), state));
             out.moved.insert(job);
         }
