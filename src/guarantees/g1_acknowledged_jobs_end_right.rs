@@ -12,7 +12,7 @@ use crate::protocol::view::{JobState, JobView, TaskState};
 use super::Verdict;
 use super::history::{Outcome, Right, Seen, Sight};
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Owed {
     right: Option<Right>,
     acknowledged: bool,
@@ -21,7 +21,7 @@ struct Owed {
 }
 
 /// What is owed for each job.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct G1 {
     jobs: BTreeMap<JobKey, Owed>,
 }

@@ -14,7 +14,7 @@ use super::Verdict;
 use super::history::{End, Seen, Sight};
 
 /// What was shown of each job.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct G2 {
     answers: BTreeMap<JobKey, Value>,
     highest: BTreeMap<JobKey, JobState>,

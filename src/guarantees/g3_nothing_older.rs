@@ -11,7 +11,7 @@ use super::Verdict;
 use super::history::{Seen, Sight};
 
 /// Whom each process has followed, and what was led.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct G3 {
     newest: BTreeMap<NodeId, Leadership>,
     led: BTreeSet<Leadership>,

@@ -12,7 +12,7 @@ use super::Verdict;
 use super::history::Seen;
 
 /// One life of a node's disk.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Life {
     told: Jac,
     jobs: BTreeMap<Jac, JobKey>,
@@ -21,7 +21,7 @@ struct Life {
 }
 
 /// The life of each disk; admissions of former lives, which replicas still show.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct G4 {
     lives: BTreeMap<NodeId, Life>,
     former: BTreeMap<NodeId, Vec<(JobKey, Admission)>>,

@@ -14,7 +14,7 @@ use super::history::Seen;
 type Places = BTreeMap<(Term, u32), JobKey>;
 
 /// Who was admitted at which place of which leadership.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct G5 {
     cap: u32,
     /// By leader, since its last start without a disk.

@@ -11,7 +11,7 @@ use super::Verdict;
 use super::history::Seen;
 
 /// The last message of each subscriber.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct G6 {
     last: BTreeMap<u64, (JobKey, Cursor)>,
 }

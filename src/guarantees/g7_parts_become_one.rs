@@ -12,7 +12,7 @@ use super::Verdict;
 use super::history::{Outcome, Seen, Sight};
 
 /// What was acknowledged.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct G7 {
     acknowledged: BTreeSet<JobKey>,
 }

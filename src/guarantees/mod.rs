@@ -41,7 +41,7 @@ impl fmt::Display for Violation {
 }
 
 /// Where the judges write.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Verdict {
     at: Time,
     violations: Vec<Violation>,
@@ -54,7 +54,7 @@ impl Verdict {
 }
 
 /// All judges over one history.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Judge {
     g1: g1_acknowledged_jobs_end_right::G1,
     g2: g2_one_answer::G2,

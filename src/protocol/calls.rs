@@ -53,7 +53,7 @@ pub(crate) struct Open {
 }
 
 /// All calls that wait.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
     last: CallId,
     open: BTreeMap<CallId, Open>,

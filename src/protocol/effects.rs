@@ -15,7 +15,7 @@ use super::message::{DirectoryId, DirectoryRequest, Down, Peer, Refusal, Request
 use super::notice::Notice;
 
 /// The outputs of one or more steps.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Effects {
     /// Writes to the journal, in order; each is one transaction.
     pub saves: Vec<Save>,

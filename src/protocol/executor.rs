@@ -28,7 +28,7 @@ pub(crate) enum Waiter {
 }
 
 /// A task here.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Computing {
     slice: Payload,
     /// None while it waits for a place in the pool.
@@ -38,7 +38,7 @@ struct Computing {
 }
 
 /// All tasks here.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Executor {
     places: u32,
     last: ComputeId,

@@ -5,7 +5,7 @@
 
 use super::Worker;
 use super::effects::{Effects, StreamEffect};
-use super::ids::{Number, StreamId};
+use super::ids::StreamId;
 use super::leadership::Role;
 use super::ledger::RecordName;
 use super::message::{Batch, Down, Heartbeat, Leader, Up};
@@ -78,8 +78,7 @@ impl Worker {
         let changed = self.ledger.take_over(&batch.leadership, batch.records, batch.number, batch.past);
         if joins {
             following.held = batch.held;
-            self.axis = self.axis.saturating_add(1);
-            self.must_save = true;
+            self.saving.begin_axis();
             self.asking_until = None;
             self.recall_jac(batch.remembers.max(self.ledger.jac_of(&self.me.node)));
         }
@@ -109,18 +108,11 @@ impl Worker {
     /// Tells the leader how much is journalled here; nothing while joining.
     pub(crate) fn acknowledge(&mut self, out: &mut Effects) {
         let number = self.acknowledged();
-        let (jac, running, links) = (self.journalled_jac, self.running(), self.overlay.nodes());
+        let (jac, running, links) = (self.saving.jac(), self.running(), self.overlay.nodes());
         if let Role::Following(following) = &self.role
             && let Some(stream) = following.stream
         {
             out.streams.push(StreamEffect::Up(stream, Up::Ack { number, jac, running, links }));
-        }
-    }
-
-    fn acknowledged(&self) -> Option<Number> {
-        match &self.role {
-            Role::Following(following) if following.joined && self.saved.0 == self.axis => Some(self.saved.1),
-            Role::Starting | Role::Seeking(_) | Role::Following(_) | Role::Leading(_) => None,
         }
     }
 }

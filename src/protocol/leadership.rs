@@ -22,7 +22,7 @@ use super::time::Time;
 const REOPENINGS: u32 = 3;
 
 /// What a worker is at the moment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Role {
     /// It asks its directories and peers before its first election.
     Starting,
@@ -35,7 +35,7 @@ pub(crate) enum Role {
 }
 
 /// Without a leader.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Seeking {
     /// When it begins an election, unless one reaches it first.
     pub(crate) start_at: Time,
@@ -43,7 +43,7 @@ pub(crate) struct Seeking {
 }
 
 /// With a leader.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Following {
     pub(crate) leader: Leader,
     /// None while it is broken and the leader is asked whether it lives.
@@ -60,7 +60,7 @@ pub(crate) struct Following {
 }
 
 /// As leader.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Leading {
     pub(crate) leadership: Leadership,
     pub(crate) followers: Followers,
@@ -80,6 +80,15 @@ pub(crate) struct Leading {
     active_by: Time,
     pub(crate) heartbeat_due: Time,
     pub(crate) roster_due: Time,
+}
+
+impl Leading {
+    /// Whether those that the flood counted have joined, or were waited for; in any case as many as make a quorum.
+    fn may_begin(&self, now: Time, min_members: u32) -> bool {
+        let joined = self.followers.joined() + 1;
+        let enough = joined >= usize::try_from(min_members).unwrap_or(usize::MAX);
+        enough && (joined >= self.expected || now >= self.active_by)
+    }
 }
 
 impl Worker {
@@ -156,13 +165,12 @@ impl Worker {
     /// A new leader admits once the expected workers have joined it, or after a bounded wait; never before as many
     /// have as make it a quorum (section 2, FLOODLINE_MIN_MEMBERS).
     pub(crate) fn activate_if_ready(&mut self, out: &mut Effects) {
-        let (now, quorum) = (self.now.time, self.quorum());
+        let now = self.now.time;
         let Role::Leading(leading) = &mut self.role else { return };
-        let joined = leading.followers.joined() + 1;
-        let enough = joined >= quorum;
-        if leading.active || !enough || (joined < leading.expected && now < leading.active_by) {
+        if leading.active || !leading.may_begin(now, self.settings.min_members) {
             return;
         }
+        let joined = leading.followers.joined() + 1;
         leading.active = true;
         leading.heartbeat_due = now;
         let workers = u32::try_from(joined).unwrap_or(u32::MAX);
@@ -400,11 +408,12 @@ impl Worker {
             }
             Role::Following(following) => Some(following.silent_at),
             Role::Leading(leading) if leading.active => Some(leading.heartbeat_due),
-            Role::Leading(leading) if leading.active_by <= self.now.time => Some(leading.heartbeat_due),
-            // One that leads alone from the middle of a step need not wait for anybody.
-            Role::Leading(leading) if leading.followers.joined() + 1 >= leading.expected.max(self.quorum()) => {
+            // One that is complete since the middle of a step need not wait for anybody.
+            Role::Leading(leading) if leading.may_begin(self.now.time, self.settings.min_members) => {
                 Some(self.now.time)
             }
+            // One that lacks workers still is woken by the next that joins.
+            Role::Leading(leading) if leading.active_by <= self.now.time => Some(leading.heartbeat_due),
             Role::Leading(leading) => Some(leading.heartbeat_due.min(leading.active_by)),
         }
     }

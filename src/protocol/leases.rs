@@ -13,7 +13,7 @@ use super::time::Time;
 const RETRY: Duration = Duration::from_millis(250);
 
 /// One directory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lease {
     held: bool,
     /// A call is under way; its answer always comes.
@@ -35,7 +35,7 @@ pub(crate) enum Due {
 }
 
 /// All directories.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Leases {
     each: Vec<Lease>,
 }

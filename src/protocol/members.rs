@@ -32,7 +32,7 @@ pub(crate) struct Known {
 }
 
 /// All members but this worker itself.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Members {
     me: NodeId,
     known: BTreeMap<NodeId, Known>,

@@ -14,7 +14,7 @@
 //! | `CancelJob`, `GetJob`, `ListJobs`, `GetCluster` | [`requests`] | 7, 9 |
 //! | `ExecuteTask`, `CancelTask`, `Computed` | [`executor`] | 7 |
 //! | answers to hand-outs, workers lost | [`schedule`] | 7 |
-//! | `Saved` | here | 8 |
+//! | `Saved` | [`saving`] | 8 |
 //! | `Stop` | [`stop`] | 2 |
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::wildcard_enum_match_arm)]
@@ -40,6 +40,7 @@ pub mod progress;
 mod queue;
 mod replication;
 mod requests;
+mod saving;
 mod schedule;
 #[cfg(test)]
 mod situations;
@@ -59,21 +60,19 @@ pub use requests::Shown;
 
 use calls::{Calls, Errand, Open};
 use dice::Dice;
-use effects::{Call, Save};
+use effects::Call;
 use election::Elections;
 use executor::Executor;
-use ids::{
-    Address, AttemptName, CallId, Jac, JobId, Leadership, Member, NodeId, Number, Position, SaveId, StreamId, TaskKey,
-    Term,
-};
+use ids::{Address, AttemptName, CallId, Jac, JobId, Leadership, Member, NodeId, Position, StreamId, TaskKey, Term};
 use leadership::{Leading, Role};
 use leases::Leases;
-use ledger::{Ledger, Past, Stamped, Unsaved};
+use ledger::{Ledger, Past, Stamped};
 use members::Members;
 use message::{CallFailure, Code, Leader, Peer, Refusal, Request, Response, TaskAnswer};
 use neighbours::StaticPeer;
 use overlay::Overlay;
 use queue::Queue;
+use saving::Saving;
 use stop::Stopping;
 use time::{Now, Time};
 
@@ -114,17 +113,8 @@ pub struct Stored {
     pub remembered: BTreeMap<NodeId, Jac>,
 }
 
-/// A write on its way to the journal.
-#[derive(Debug)]
-struct Saving {
-    id: SaveId,
-    axis: u64,
-    number: Number,
-    jac: Jac,
-}
-
 /// What a step does to itself, as if it had come from outside.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Local {
     /// A call that could not even be opened.
     Failed(Errand, Peer),
@@ -133,7 +123,7 @@ pub(crate) enum Local {
 }
 
 /// A worker.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Worker {
     me: Member,
     settings: Settings,
@@ -159,20 +149,8 @@ pub struct Worker {
     met: BTreeMap<Leadership, Time>,
     /// Owned by this worker alone: +1 with each admission, in the same write (G4).
     jac: Jac,
-    /// As far as it is journalled: a JAC that others were told does not fall with the process.
-    journalled_jac: Jac,
     ledger: Ledger,
-    /// Counts the ledgers taken over: numbers of one axis compare, those of two do not.
-    axis: u64,
-    /// Journalled: in which axis, up to which number.
-    saved: (u64, Number),
-    saving: VecDeque<Saving>,
-    last_save: SaveId,
-    must_save: bool,
-    /// This step admitted a job.
-    admitting: bool,
-    /// Nothing is replicated until this save, which holds an admission, is done.
-    unsaved_admission: Option<SaveId>,
+    saving: Saving,
     queue: Queue,
     executor: Executor,
     /// Streams of followers that this worker had as leader, until it can name the next one.
@@ -202,7 +180,7 @@ impl Worker {
         Worker {
             members: Members::new(node),
             executor: Executor::new(member.concurrency),
-            saved: (0, ledger.number()),
+            saving: Saving::new(ledger.number(), jac),
             me: member,
             settings,
             dice: Dice::new(seed),
@@ -220,14 +198,7 @@ impl Worker {
             lost: None,
             met: BTreeMap::new(),
             jac,
-            journalled_jac: jac,
             ledger,
-            axis: 0,
-            saving: VecDeque::new(),
-            last_save: SaveId(0),
-            must_save: false,
-            admitting: false,
-            unsaved_admission: None,
             queue: Queue::default(),
             retired: BTreeSet::new(),
             last_stream: StreamId(0),
@@ -394,52 +365,6 @@ impl Worker {
             self.step_down(why, out);
             self.start_election(cause, out);
         }
-    }
-
-    /// Writes what changed; several steps' changes may become one flush in the journal.
-    fn save(&mut self, out: &mut Effects) {
-        let Unsaved { records, removed, past, jacs: remembered } = self.ledger.take_unsaved();
-        if records.is_empty() && removed.is_empty() && !self.must_save {
-            return;
-        }
-        // A joining that brought no record has a past of its own all the same, and it belongs to the position.
-        let past = past.or_else(|| self.ledger.take_unsaved_past());
-        self.must_save = false;
-        self.last_save = self.last_save.next();
-        let id = self.last_save;
-        self.saving.push_back(Saving { id, axis: self.axis, number: self.ledger.number(), jac: self.jac });
-        if std::mem::take(&mut self.admitting) {
-            self.unsaved_admission = Some(id);
-        }
-        let (position, term, jac) = (self.ledger.position().clone(), self.elections.highest, self.jac);
-        out.saves.push(Save {
-            id,
-            records,
-            removed,
-            position,
-            past,
-            term,
-            jac,
-            incarnation: self.me.incarnation,
-            remembered,
-        });
-    }
-
-    /// The journal has a save and all before it: what rests on it may be told.
-    fn on_saved(&mut self, save: SaveId, out: &mut Effects) {
-        while let Some(saving) = self.saving.pop_front_if(|saving| saving.id <= save) {
-            self.saved = (saving.axis, saving.number);
-            self.journalled_jac = saving.jac;
-        }
-        if self.unsaved_admission.is_some_and(|admission| admission <= save) {
-            self.unsaved_admission = None;
-        }
-        self.acknowledge(out);
-    }
-
-    /// Up to which number this replica is journalled.
-    pub(crate) fn journalled(&self) -> Number {
-        if self.saved.0 == self.axis { self.saved.1 } else { Number(0) }
     }
 
     /// When [`Input::TimerFired`] is due next.

@@ -27,7 +27,7 @@ const UPKEEP: Duration = Duration::from_millis(100);
 const LEAVE_ALONE: Duration = Duration::from_secs(1);
 
 /// An address of FLOODLINE_PEERS.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StaticPeer {
     address: Address,
     node: Option<NodeId>,
@@ -48,7 +48,7 @@ impl Worker {
             remembers: Jac(0),
             member: self.me.clone(),
             following: self.leader_now().cloned(),
-            jac: self.journalled_jac,
+            jac: self.saving.jac(),
             links: self.overlay.nodes(),
             running: self.running(),
         }
@@ -64,7 +64,7 @@ impl Worker {
         let possible = remembered.0 <= self.jac.0.saturating_add(limits::LEAP);
         if possible && remembered > self.jac {
             self.jac = remembered;
-            self.must_save = true;
+            self.saving.demand();
         }
     }
 
@@ -134,7 +134,13 @@ impl Worker {
 
     fn ask_for_link(&mut self, member: &Member, out: &mut Effects) {
         if self.overlay.may_ask(&member.node) {
-            self.overlay.ask(&member.node);
+            self.call_for_link(member, out);
+        }
+    }
+
+    /// Asks for the other end of a link, unless that is under way.
+    fn call_for_link(&mut self, member: &Member, out: &mut Effects) {
+        if self.overlay.ask(&member.node) {
             let request = Request::AddNeighbor(self.status_for(Some(&member.node)));
             self.call(Peer::from(member), request, limits::LINK_CALL, Errand::Link, out);
         }
@@ -166,15 +172,16 @@ impl Worker {
         if *errand == Errand::Link {
             if accepted {
                 self.link_up(&status.member, out);
-            } else {
-                self.members.avoid(&node, self.now.time + LEAVE_ALONE);
+                return;
             }
-        } else if *errand == Errand::LinkPing && !status.links.contains(&self.me.node) {
-            // It has restarted or dropped the link: links go both ways or not at all.
             if self.overlay.unlink(&status.member.identity()) {
-                out.notices.push(Notice::LinkDown(node, "the neighbour does not have it"));
+                out.notices.push(Notice::LinkDown(node.clone(), "the neighbour does not have it"));
             }
-            self.ask_for_link(&status.member, out);
+            self.members.avoid(&node, self.now.time + LEAVE_ALONE);
+        } else if *errand == Errand::LinkPing && !status.links.contains(&self.me.node) {
+            // It has restarted or dropped the link: links go both ways or not at all. This end stays up meanwhile: two
+            // ends that each took theirs down first would find the other's down in turn, for ever.
+            self.call_for_link(&status.member, out);
         }
     }
 

@@ -19,7 +19,7 @@ struct Link {
 }
 
 /// All links.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
     links: BTreeMap<NodeId, Link>,
     /// Linking under way.
@@ -107,9 +107,9 @@ impl Overlay {
         self.asked.remove(node);
     }
 
-    /// A link to `node` is asked for.
-    pub(crate) fn ask(&mut self, node: &NodeId) {
-        self.asked.insert(node.clone());
+    /// A link to `node` is asked for. False if it was already.
+    pub(crate) fn ask(&mut self, node: &NodeId) -> bool {
+        self.asked.insert(node.clone())
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Time> {

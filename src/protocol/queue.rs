@@ -33,7 +33,7 @@ enum Stage {
 }
 
 /// One submission.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Submission {
     job: SubmitJob,
     token: Option<ReplyToken>,
@@ -54,7 +54,7 @@ impl Submission {
 }
 
 /// All submissions here, oldest first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     last: u64,
     held_back: BTreeMap<u64, Submission>,
@@ -291,7 +291,7 @@ impl Worker {
         let (term, leader, place) = (leading.leadership.term, self.me.node.clone(), leading.admitted);
         let admission = Admission { term, leader, place, jac: self.jac, slices: job.payload.slices(cut) };
         self.ledger.admit(&job.key, job.payload.clone(), admission, job.deadline, self.now.wall);
-        self.admitting = true;
+        self.saving.admitted(job.key.clone());
         out.notices.push(Notice::JobAdmitted { job: job.key.clone(), term, place, jac: self.jac });
         out.moved.insert(job.key.clone());
         self.take_up_job(&job.key, out);

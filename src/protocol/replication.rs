@@ -36,7 +36,7 @@ enum Phase {
 }
 
 /// One follower.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Follower {
     status: Option<Status>,
     phase: Phase,
@@ -48,7 +48,7 @@ struct Follower {
 }
 
 /// All followers, by stream.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Followers {
     streams: BTreeMap<StreamId, Follower>,
 }
@@ -300,7 +300,7 @@ impl Worker {
 
     /// Sends every follower what it is due.
     pub(crate) fn replicate(&mut self, out: &mut Effects) {
-        if self.unsaved_admission.is_some() {
+        if self.saving.holds_admission() {
             return;
         }
         let Role::Leading(leading) = &mut self.role else { return };
@@ -381,11 +381,12 @@ impl Worker {
         }
     }
 
-    /// Live workers, this leader counted.
+    /// Live workers whose ledgers are merged, this leader counted.
     fn live_workers(&self) -> usize {
         match &self.role {
             Role::Leading(leading) => {
-                leading.followers.live(self.now.time - self.settings.election_timeout_max).count() + 1
+                let live = leading.followers.live(self.now.time - self.settings.election_timeout_max);
+                live.filter(|follower| follower.phase == Phase::Joined).count() + 1
             }
             Role::Starting | Role::Seeking(_) | Role::Following(_) => 0,
         }

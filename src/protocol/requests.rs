@@ -54,13 +54,11 @@ impl Worker {
 
     fn list(&self, list: &ListJobs) -> Vec<Arc<JobView>> {
         let limit = usize::try_from(list.limit.clamp(1, limits::PAGE)).unwrap_or(1);
-        self.ledger.page(list.after.as_ref(), limit)
+        self.told_after(list.after.as_ref(), limit)
     }
 
     fn on_get(&mut self, token: ReplyToken, query: &JobQuery, out: &mut Effects) {
-        let known = self.ledger.find(query).and_then(|key| self.ledger.view(&key));
-        let view = known.or_else(|| self.queue.view(query).map(Arc::new));
-        match view {
+        match self.told(query) {
             Some(view) => out.replies.push((token, Ok(Response::Job(view)))),
             None => self.pass_on(token, query, Request::GetJob, false, out),
         }
@@ -137,8 +135,7 @@ impl Worker {
     /// What a subscriber of a job gets next, `after` being what it got last.
     #[must_use]
     pub fn show(&self, job: &JobQuery, after: Option<&Cursor>) -> Shown {
-        let known = self.ledger.find(job).and_then(|key| self.ledger.view(&key));
-        match known.or_else(|| self.queue.view(job).map(Arc::new)) {
+        match self.told(job) {
             None => Shown::Unknown,
             Some(view) => progress::next_message(view, after).map_or(Shown::Wait, Shown::Next),
         }
@@ -150,7 +147,7 @@ impl Worker {
         let me = NodeView {
             member: self.me.clone(),
             alive: true,
-            jac: self.journalled_jac,
+            jac: self.saving.jac(),
             links: self.overlay.nodes(),
             running: self.running(),
         };

@@ -34,7 +34,7 @@ struct Wish {
 }
 
 /// A job in work.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Work {
     slices: u32,
     pending: BTreeMap<u32, Wish>,
@@ -49,7 +49,7 @@ struct Out {
 }
 
 /// All work of a leadership.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Schedule {
     jobs: BTreeMap<JobKey, Work>,
     /// Oldest admission first: jobs are worked off in this order.

@@ -18,7 +18,7 @@ use crate::protocol::notice::Notice;
 use super::flood::Origin;
 
 /// An election that this worker began.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Campaign {
     election: ElectionId,
     term: Term,

@@ -23,7 +23,7 @@ pub(crate) enum Origin {
 }
 
 /// A flood that waits for its branches.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Flood {
     pub(crate) origin: Origin,
     waiting: BTreeSet<NodeId>,

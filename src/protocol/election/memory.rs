@@ -9,7 +9,7 @@ use crate::protocol::ids::ElectionId;
 use crate::protocol::limits;
 
 /// The elections met.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     met: BTreeMap<ElectionId, bool>,
 }

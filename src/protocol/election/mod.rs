@@ -19,7 +19,7 @@ use super::ids::{ElectionId, Identity, Leadership, Term};
 use super::limits;
 
 /// All that a worker knows of elections.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Elections {
     /// The highest term met, attempted ones included. A term that was only attempted fences nothing.
     pub(crate) highest: Term,

@@ -29,7 +29,7 @@ use super::view::Stamp;
 use retention::Kept;
 
 /// A replica of the ledger.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ledger {
     /// Whose replica this is.
     owner: NodeId,
@@ -57,7 +57,7 @@ pub struct Ledger {
 }
 
 /// All that belongs to one job.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry {
     job: Job,
     stamp: Stamp,
@@ -71,7 +71,7 @@ struct Entry {
 }
 
 /// The tasks of one way of slicing a job; those never handed out have no record.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Cut {
     tasks: BTreeMap<u32, (Task, Stamp)>,
     completed: u32,

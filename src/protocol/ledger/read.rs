@@ -172,11 +172,10 @@ impl Ledger {
         self.jobs.get(key).map(|entry| Arc::new(entry.view()))
     }
 
-    /// At most `limit` jobs after a key, as they may be told.
-    #[must_use]
-    pub fn page(&self, after: Option<&JobKey>, limit: usize) -> Vec<Arc<JobView>> {
-        let from = after.map_or(Bound::Unbounded, |key| Bound::Excluded(key.clone()));
-        self.jobs.range((from, Bound::Unbounded)).take(limit).map(|(_, entry)| Arc::new(entry.view())).collect()
+    /// The jobs after a key, in order.
+    pub fn after(&self, key: Option<&JobKey>) -> impl Iterator<Item = &JobKey> {
+        let from = key.map_or(Bound::Unbounded, |key| Bound::Excluded(key.clone()));
+        self.jobs.range((from, Bound::Unbounded)).map(|(key, _)| key)
     }
 }
 

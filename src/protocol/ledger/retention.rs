@@ -44,7 +44,7 @@ pub struct Keep {
 }
 
 /// The ended jobs of a replica, in the order in which they are dropped.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
     whole: BTreeSet<(Turn, JobKey)>,
     lines: BTreeSet<(Turn, JobKey)>,
@@ -98,11 +98,11 @@ impl Ledger {
         let (whole, lines) = (self.kept.whole.len(), self.kept.lines.len());
         let told = |(_, key): &&(Turn, JobKey)| self.is_told(key);
         let excess = whole.saturating_sub(keep.breakdowns);
-        let dropped = self.kept.whole.iter().take(excess).take_while(told);
-        floors.breakdown = dropped.last().cloned().max(floors.breakdown);
+        let to_lines = || self.kept.whole.iter().take(excess).take_while(told);
+        floors.breakdown = to_lines().last().cloned().max(floors.breakdown);
         let excess = (whole + lines).saturating_sub(keep.lines.max(keep.breakdowns));
-        let dropped = self.kept.lines.iter().take(excess).take_while(told);
-        floors.line = dropped.last().cloned().max(floors.line);
+        let gone = self.kept.lines.iter().chain(to_lines()).take(excess).take_while(told);
+        floors.line = gone.last().cloned().max(floors.line);
         if floors == self.floors.0 {
             return BTreeSet::new();
         }

@@ -15,7 +15,7 @@ use super::retention::Left;
 use super::{Attempt, Completion, Cut, Ended, Entry, Job, Ledger, Outcome, Past, Record, RecordName, Stamped, Task};
 
 /// What a join changed.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Jobs of which any record changed.
     pub jobs: BTreeSet<JobKey>,

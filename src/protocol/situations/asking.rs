@@ -129,6 +129,7 @@ fn jobs_are_listed_in_pages_by_key() {
     for id in ["c", "a", "b"] {
         n1.called(Request::SubmitJob(submission(id))).skip();
     }
+    n1.saved().skip();
     n1.called(Request::ListJobs(ListJobs { after: None, limit: 2 })).only("reply").is("
             reply 5: jobs [a Running 0/4, b Running 0/4]
         ");

@@ -68,7 +68,7 @@ fn the_answer_is_folded_when_all_are_in_and_told_when_it_is_held() {
             = leading 5-n1, admitted 1, held 4, jac 1, at 5-n1#5
         ");
     n1.result("n2 RUN j/0", 60).is("
-            save 3 [job j Succeeded, task j/0 of 2 done by n2] at 5-n1#7, term 5, jac 1
+            save 3 [job j Succeeded, task j/0 of 2 done by n2] without [payload j] at 5-n1#7, term 5, jac 1
             down 101 BATCH 5-n1#7 [task j/0 of 2 done by n2, job j Succeeded] held 4
             note task-ended j/0 attempt 1
             moved j
@@ -97,7 +97,7 @@ fn a_charged_failure_is_retried_elsewhere_after_a_pause_and_the_last_fails_the_j
         ");
     n1.pass(ms(50)).only("call n").is("call n3 RUN j/0 of 1 attempt 2 in 5-n1 within 604800000ms");
     n1.answer("n3 RUN j/0", failed(true, true)).is("
-            save 4 [job j Failed, task j/0 of 1 pending after 2 charged 2] at 5-n1#7, term 5, jac 1
+            save 4 [job j Failed, task j/0 of 1 pending after 2 charged 2] without [payload j] at 5-n1#7, term 5, jac 1
             down 101 BATCH 5-n1#7 [task j/0 of 1 pending after 2 charged 2, job j Failed] held 0
             down 102 BATCH 5-n1#7 [task j/0 of 1 pending after 2 charged 2, job j Failed] held 0
             note task-ended j/0 attempt 2
@@ -125,7 +125,7 @@ fn a_failure_that_is_not_retryable_fails_the_job_at_once() {
     let mut n1 = slicing(2, &["n2"]);
     submit(&mut n1, "j");
     n1.answer("n2 RUN j/0", failed(false, true)).is("
-            save 2 [job j Failed, task j/0 of 2 pending after 1 charged 1] at 5-n1#6, term 5, jac 1
+            save 2 [job j Failed, task j/0 of 2 pending after 1 charged 1] without [payload j] at 5-n1#6, term 5, jac 1
             down 101 BATCH 5-n1#6 [task j/0 of 2 pending after 1 charged 1, job j Failed] held 0
             stop computing 1
             note task-ended j/0 attempt 1
@@ -139,7 +139,7 @@ fn a_slice_that_a_worker_calls_invalid_fails_the_job() {
     let mut n1 = slicing(1, &["n2"]);
     submit(&mut n1, "j");
     n1.fail("n2 RUN j/0", CallFailure::Refused(Refusal::new(Code::InvalidArgument, "too long"))).only("save").is("
-            save 2 [job j Failed, task j/0 of 1 pending after 1 charged 1] at 5-n1#5, term 5, jac 1
+            save 2 [job j Failed, task j/0 of 1 pending after 1 charged 1] without [payload j] at 5-n1#5, term 5, jac 1
         ");
 }
 
@@ -189,7 +189,7 @@ fn a_slow_last_task_goes_out_a_second_time_and_the_first_answer_wins() {
     n1.sent(FIRST, ack(9)).skip();
     n1.pass(ms(200)).only("compute").is("compute 2: PrimeSum { start: 1, end: 50 }");
     n1.computed(2, 60).is("
-            save 4 [job j Succeeded, task j/0 of 2 done by n1] at 5-n1#8, term 5, jac 1
+            save 4 [job j Succeeded, task j/0 of 2 done by n1] without [payload j] at 5-n1#8, term 5, jac 1
             abandon a call
             call n2 STOP j/0 of 2 attempt 1 within 500ms
             down 101 BATCH 5-n1#8 [task j/0 of 2 done by n1, job j Succeeded] held 4
@@ -209,7 +209,7 @@ fn the_second_copy_that_loses_is_stopped_without_a_word_of_fences() {
         n1.pass(ms(130)).skip();
     }
     n1.result("n2 RUN j/0", 60).is("
-            save 4 [job j Succeeded, task j/0 of 2 done by n2] at 5-n1#8, term 5, jac 1
+            save 4 [job j Succeeded, task j/0 of 2 done by n2] without [payload j] at 5-n1#8, term 5, jac 1
             down 101 BATCH 5-n1#8 [task j/0 of 2 done by n2, job j Succeeded] held 4
             stop computing 2
             note task-ended j/0 attempt 1
@@ -316,7 +316,7 @@ fn a_job_that_ended_is_worked_on_no_more_by_anyone() {
     let mut n1 = slicing(3, &["n2"]);
     submit(&mut n1, "j");
     n1.called(Request::CancelJob(query("j"))).is("
-            save 2 [job j Cancelled] at 5-n1#5, term 5, jac 1
+            save 2 [job j Cancelled] without [payload j] at 5-n1#5, term 5, jac 1
             abandon a call
             call n2 STOP j/0 of 3 attempt 1 within 500ms
             down 101 BATCH 5-n1#5 [job j Cancelled] held 0

@@ -132,10 +132,25 @@ fn a_neighbour_that_restarted_is_linked_anew() {
     n1.answer("n2 PING", Response::Ping(restarted.clone())).is("
             call n2 ADD n1 follows nobody within 500ms
             note member-joined
-            note link-down
             = seeking, jac 0, at #0
         ");
-    n1.answer("n2 ADD", Response::AddNeighbor { accepted: true, status: restarted }).only("note").is("note link-up");
+    n1.answer("n2 ADD", Response::AddNeighbor { accepted: true, status: restarted }).only("note").is("");
+    assert_eq!(links(&n1), "n2 n3");
+}
+
+#[test]
+fn one_end_of_a_link_stays_up_while_the_other_is_asked_for_and_comes_down_when_that_is_refused() {
+    let mut n1 = lively(&["n2", "n3"]);
+    n1.pass(ms(500)).skip();
+    let without = linked_with("n2", &[]);
+    n1.answer("n2 PING", Response::Ping(without.clone())).is("
+            call n2 ADD n1 follows nobody within 500ms
+            = seeking, jac 0, at #0
+        ");
+    assert_eq!(links(&n1), "n2 n3", "two ends that took theirs down first would find each other's down for ever");
+    n1.called(Request::Ping(Some(without.clone()))).only("reply").is("reply 1: n1 follows nobody");
+    n1.answer("n2 ADD", Response::AddNeighbor { accepted: false, status: without }).only("note").is("note link-down");
+    assert_eq!(links(&n1), "n3");
 }
 
 #[test]

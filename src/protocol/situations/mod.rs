@@ -6,13 +6,17 @@ mod announcements;
 mod asking;
 mod bounds;
 mod campaigns;
+mod deadlines;
 mod electing;
 mod executing;
 mod floods;
 mod following;
 mod hand_outs;
 mod linking;
+mod quorum;
+mod remembering;
 mod replication;
+mod retention;
 mod settling;
 mod showing;
 mod stopping;
@@ -62,4 +66,9 @@ fn batch(term: u64, leader: &str, records: Vec<Stamped>, number: u64, held: u64)
     let leadership = leadership(term, leader, 0);
     let (number, held, remembers) = (Number(number), Number(held), Jac(0));
     Down::Batch(Batch { leadership, records, number, past: None, held, remembers })
+}
+
+/// The ids of a replica's jobs, in order.
+fn jobs_of(ledger: &Ledger) -> Vec<String> {
+    ledger.after(None).map(|key| key.id.to_string()).collect()
 }

@@ -21,7 +21,7 @@ fn submit(n1: &mut Lone, id: &str) {
 }
 
 /// The records of a ledger in which `leader` admitted these jobs in `term`, and where it stands then.
-fn led(term: u64, leader: &str, ids: &[&str]) -> (Vec<Stamped>, Position) {
+pub(super) fn led(term: u64, leader: &str, ids: &[&str]) -> (Vec<Stamped>, Position) {
     let owner = node(leader);
     let mut ledger = Ledger::restore(owner.clone(), Vec::new(), Position::default(), Past::default());
     ledger.enter(leadership(term, leader, 0));
@@ -163,6 +163,7 @@ fn an_admission_is_sent_once_it_is_saved_and_its_tasks_start_before() {
         ");
     n1.saved().is("
             down 101 BATCH 5-n1#4 [job j, payload j, task j/0 of 8 attempt 1 at n2, task j/1 of 8 attempt 1 at n1] held 0
+            moved j
             = leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#4
         ");
 }

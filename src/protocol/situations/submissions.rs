@@ -35,7 +35,8 @@ fn the_cap_is_exact_when_six_submissions_come_in_one_instant() {
     }
     n1.called(submit("j5")).is("= leading 5-n1, admitted 5, held 0, jac 5, at 5-n1#11, 1 queued");
     n1.called(passed_on("j6")).only("reply").is("reply 8: no room");
-    let places: Vec<u32> = n1.worker.ledger.page(None, 9).iter().map(|view| view.admissions[0].place).collect();
+    n1.saved().skip();
+    let places: Vec<u32> = n1.worker.told_after(None, 9).iter().map(|view| view.admissions[0].place).collect();
     assert_eq!(places, [1, 2, 3, 4, 5]);
 }
 

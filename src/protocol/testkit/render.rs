@@ -8,7 +8,7 @@ use crate::protocol::Worker;
 use crate::protocol::effects::{ComputeEffect, Effects, Save, StreamEffect};
 use crate::protocol::ids::{Candidate, JobKey, Leadership, Number, Position, TaskKey};
 use crate::protocol::leadership::Role;
-use crate::protocol::ledger::{Record, Stamped, Turn};
+use crate::protocol::ledger::{Record, RecordName, Stamped, Turn};
 use crate::protocol::message::{
     Announce, AnnounceAnswer, DirectoryRequest, Down, Elect, ElectAnswer, Heartbeat, JobQuery, Leader, Purpose,
     Refusal, Request, Response, Status, Submitted, TaskAnswer, Up,
@@ -87,7 +87,25 @@ fn save(save: &Save) -> String {
         format!(", past [{}]", joined(left))
     });
     let records = joined(save.records.iter().map(record));
-    format!("save {} [{records}] at {}, term {}, jac {}{past}", save.id, position(&save.position), save.term, save.jac)
+    let gone = joined(save.removed.iter().map(record_name));
+    let without = if gone.is_empty() { String::new() } else { format!(" without [{gone}]") };
+    format!(
+        "save {} [{records}]{without} at {}, term {}, jac {}{past}",
+        save.id,
+        position(&save.position),
+        save.term,
+        save.jac
+    )
+}
+
+/// A record's name.
+fn record_name(name: &RecordName) -> String {
+    match name {
+        RecordName::Job(key) => format!("job {}", key.id),
+        RecordName::Payload(key) => format!("payload {}", key.id),
+        RecordName::Task(key) => format!("task {}", slice(key)),
+        RecordName::Floors => "floors".to_owned(),
+    }
 }
 
 /// A record by its name and what it says, without its number.

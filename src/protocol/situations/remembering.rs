@@ -1,0 +1,117 @@
+//! What a worker takes from others of its own past (section 6): its JAC, and from its disk whom it has followed.
+
+use crate::protocol::ids::{Jac, Position};
+use crate::protocol::input::Input;
+use crate::protocol::ledger::{Ledger, Past};
+use crate::protocol::limits;
+use crate::protocol::message::{Announce, Purpose, Request, Status};
+use crate::protocol::testkit::lone::stored;
+use crate::protocol::testkit::{Lone, announce, elect, leader, leadership, ms, node, quiet, status};
+use crate::protocol::{Settings, Stored};
+
+fn asking() -> Lone {
+    // One directory that never answers: it asks until its time is over.
+    let mut n1 = Lone::linked(&["n2"]);
+    n1.worker.asking_until = Some(n1.now() + ms(1_000));
+    n1
+}
+
+#[test]
+fn a_worker_that_asks_others_for_its_jac_is_no_candidate_yet() {
+    let mut n1 = asking();
+    n1.worker.leases = crate::protocol::leases::Leases::new(1);
+    n1.called(Request::Elect(elect("n2", 1, 3))).only("reply").is("reply 1: best nobody, nodes 1, term 3");
+    n1.pass(ms(1_000)).skip();
+    n1.called(Request::Elect(elect("n2", 9, 9))).only("reply").is("reply 2: best n1/jac 0, nodes 1, term 9");
+}
+
+#[test]
+fn a_worker_that_lost_its_volume_takes_the_jac_that_others_remember_and_writes_it_down() {
+    let mut n1 = Lone::linked(&["n2"]);
+    let told = Status { remembers: Jac(7), ..status("n2", None) };
+    n1.called(Request::Ping(Some(told))).only("save").is("save 1 [] at #0, term 0, jac 7");
+    n1.called(Request::Elect(elect("n2", 1, 3))).only("reply").is("reply 2: best n1/jac 7, nodes 1, term 3");
+}
+
+#[test]
+fn a_lower_memory_changes_nothing_and_an_impossible_one_neither() {
+    let mut n1 = Lone::with(quiet(), stored(5, 1), &["n2"]);
+    for jac in [3, 6 + limits::LEAP] {
+        let told = Status { remembers: Jac(jac), ..status("n2", None) };
+        n1.called(Request::Ping(Some(told))).only("save").is("");
+    }
+    assert_eq!(n1.worker.jac, Jac(5));
+}
+
+#[test]
+fn whoever_asks_is_told_what_is_remembered_of_its_jac() {
+    let (records, position) = super::replication::led(4, "n8", &["a", "b"]);
+    let mut n1 = Lone::with(quiet(), Stored { records, position, ..Stored::default() }, &[]);
+    assert_eq!(n1.worker.status_for(Some(&node("n8"))).remembers, Jac(2));
+    n1.called(Request::Ping(Some(status("n8", None)))).skip();
+    assert_eq!(n1.worker.status_for(Some(&node("n3"))).remembers, Jac(0));
+}
+
+#[test]
+fn a_jac_outlives_the_jobs_that_told_of_it() {
+    let mut ledger = Ledger::restore(node("n1"), Vec::new(), Position::default(), Past::default());
+    ledger.remember_jac(&node("n8"), Jac(4));
+    ledger.remember_jac(&node("n8"), Jac(3));
+    assert_eq!(ledger.jac_of(&node("n8")), Jac(4));
+    assert_eq!(ledger.take_unsaved().jacs, [(node("n8"), Jac(4))]);
+}
+
+#[test]
+fn when_too_many_are_remembered_the_lowest_jac_goes() {
+    let mut ledger = Ledger::restore(node("n1"), Vec::new(), Position::default(), Past::default());
+    for at in 0..limits::REMEMBERED {
+        ledger.remember_jac(&node(&format!("w{at}")), Jac(10 + at as u64));
+    }
+    ledger.remember_jac(&node("low"), Jac(9));
+    assert_eq!(ledger.jac_of(&node("low")), Jac(0), "it would be the lowest itself");
+    ledger.remember_jac(&node("high"), Jac(99));
+    assert_eq!((ledger.jac_of(&node("w0")), ledger.jac_of(&node("high"))), (Jac(0), Jac(99)));
+}
+
+#[test]
+fn a_worker_follows_nothing_older_than_what_its_disk_followed() {
+    let position = Position { leadership: Some(leadership(9, "n8", 0)), ..Position::default() };
+    let mut n1 = Lone::with(quiet(), Stored { position, ..stored(0, 9) }, &["n2"]);
+    let older: Announce = announce(Purpose::Flood, "n2", leader(7, "n2", 0), 2);
+    n1.called(Request::Announce(older)).only("=").is("= seeking, jac 0, at 9-n8#0");
+    let newer: Announce = announce(Purpose::Flood, "n2", leader(10, "n2", 0), 2);
+    n1.called(Request::Announce(newer)).only("=").is("= following 10-n2, not joined, jac 0, at 9-n8#0");
+}
+
+#[test]
+fn a_worker_that_meets_an_older_leader_than_its_disk_followed_asks_it_to_move_up() {
+    let position = Position { leadership: Some(leadership(9, "n8", 0)), ..Position::default() };
+    let mut n1 = Lone::with(quiet(), Stored { position, ..stored(0, 9) }, &["n2"]);
+    n1.called(Request::Ping(Some(status("n2", Some(leader(7, "n2", 0))))))
+        .only("call n2")
+        .is("call n2 MET 9-n8 workers 0 within 200ms");
+    assert!(n1.worker.leader_now().is_none());
+}
+
+#[test]
+fn a_joining_brings_the_jac_that_the_leader_remembers() {
+    let mut n1 = Lone::linked(&["n2"]);
+    n1.called(Request::Announce(announce(Purpose::Flood, "n3", leader(3, "n3", 0), 3))).skip();
+    let joins = crate::protocol::message::Batch {
+        leadership: leadership(3, "n3", 0),
+        records: Vec::new(),
+        number: crate::protocol::ids::Number(0),
+        past: Some(Past::default()),
+        held: crate::protocol::ids::Number(0),
+        remembers: Jac(6),
+    };
+    n1.frame(crate::protocol::message::Down::Batch(joins)).only("save").is("save 1 [] at 3-n3#0, term 3, jac 6");
+}
+
+#[test]
+fn a_pong_that_remembers_ends_the_asking_with_the_higher_jac() {
+    let mut n1 = Lone::unborn(Settings { ..quiet() }, Stored::default());
+    n1.give(Input::Started).skip();
+    n1.called(Request::Ping(Some(Status { remembers: Jac(3), ..status("n2", None) }))).skip();
+    assert_eq!(n1.worker.jac, Jac(3));
+}

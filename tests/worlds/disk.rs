@@ -1,0 +1,75 @@
+//! What a journal holds, made from the saves that a worker asked for.
+
+use std::collections::BTreeMap;
+
+use floodline::protocol::Stored;
+use floodline::protocol::effects::Save;
+use floodline::protocol::ids::{Jac, JobKey, NodeId, Position, Term};
+use floodline::protocol::ledger::{Past, Record, RecordName, Stamped};
+
+/// A journal's content.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Disk {
+    records: BTreeMap<RecordName, Stamped>,
+    position: Position,
+    past: Past,
+    term: Term,
+    jac: Jac,
+    remembered: BTreeMap<NodeId, Jac>,
+}
+
+impl Disk {
+    pub(crate) fn write(&mut self, save: &Save) {
+        for name in &save.removed {
+            self.records.remove(name);
+        }
+        for stamped in &save.records {
+            if let Record::Job(job) = &stamped.record
+                && job.ended.is_some()
+            {
+                self.records.remove(&RecordName::Payload(job.key.clone()));
+            }
+            self.records.insert(name_of(&stamped.record), stamped.clone());
+        }
+        self.position = save.position.clone();
+        self.past = save.past.clone().unwrap_or_else(|| std::mem::take(&mut self.past));
+        (self.term, self.jac) = (save.term, save.jac);
+        self.remembered.extend(save.remembered.iter().cloned());
+    }
+
+    pub(crate) fn stored(&self) -> Stored {
+        Stored {
+            records: self.records.values().cloned().collect(),
+            position: self.position.clone(),
+            past: self.past.clone(),
+            term: self.term,
+            jac: self.jac,
+            remembered: self.remembered.clone(),
+        }
+    }
+
+    pub(crate) fn position(&self) -> &Position {
+        &self.position
+    }
+
+    pub(crate) fn jac(&self) -> Jac {
+        self.jac
+    }
+
+    pub(crate) fn has(&self, job: &JobKey) -> bool {
+        self.records.contains_key(&RecordName::Job(job.clone()))
+    }
+
+    /// Whether two replicas hold the same records, whatever else their journals keep.
+    pub(crate) fn same_records(&self, other: &Disk) -> bool {
+        self.records == other.records
+    }
+}
+
+fn name_of(record: &Record) -> RecordName {
+    match record {
+        Record::Job(job) => RecordName::Job(job.key.clone()),
+        Record::Payload(key, _) => RecordName::Payload(key.clone()),
+        Record::Task(key, _) => RecordName::Task(key.clone()),
+    }
+}
