@@ -8,10 +8,10 @@ SEEDS ?= 2000
 FIRST ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test sim verify fix pure clean
+.PHONY: help build demo test sim worlds transcripts mutants verify fix pure clean
 
 help:
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## Build the program, optimised
 	$(CARGO) build --release --locked
@@ -20,10 +20,17 @@ demo: build ## Start a cluster, compute, kill nodes, and watch it go on
 	$(CARGO) run --release --locked --example demo
 
 test: sim ## Run all tests
+	$(CARGO) test --release --locked --test worlds
 	$(CARGO) test --locked
 
 sim: ## Simulate whole clusters from SEEDS seeds (2000), beginning with FIRST (1); SEED=n replays one and prints it
 	FLOODLINE_SEEDS=$(SEEDS) FLOODLINE_FIRST_SEED=$(FIRST) $(if $(SEED),FLOODLINE_SEED=$(SEED)) $(CARGO) test --release --locked --test sim -- --nocapture
+
+worlds: ## Search small worlds exhaustively, within the bounds that it prints; WORLD=n runs the n-th search alone
+	FLOODLINE_WORLDS=$(or $(WORLD),all) $(CARGO) test --release --locked --test worlds -- --nocapture
+
+transcripts: ## Write anew what happens in the transcripts of src/protocol/testdata; review the difference like code
+	FLOODLINE_TRANSCRIPTS=write $(CARGO) test --locked --quiet --lib protocol::testkit::transcript
 
 verify: pure ## Check format, lints, purity, structure and documentation; writes nothing but build output
 	$(CARGO) fmt --check

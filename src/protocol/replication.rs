@@ -219,7 +219,10 @@ impl Worker {
             out.streams.push(StreamEffect::Down(stream, Down::Rejoin(present)));
             return;
         }
-        let (phase, ask) = match self.ledger.shared_with(position.leadership.as_ref()) {
+        // Below that number changes alone do not tell it everything.
+        let tells = |number: &Number| *number >= self.ledger.gone();
+        let shared = self.ledger.shared_with(position.leadership.as_ref());
+        let (phase, ask) = match shared.filter(|shared| tells(shared.min(&position.number))) {
             Some(shared) if position.number > shared => {
                 (Phase::Uploading { above: shared, since: shared }, Some(Down::WantRecords(shared)))
             }
@@ -304,7 +307,15 @@ impl Worker {
             return;
         }
         let Role::Leading(leading) = &mut self.role else { return };
+        let present = Leader { leadership: leading.leadership.clone(), member: self.me.clone() };
         for (stream, follower) in &mut leading.followers.streams {
+            if follower.phase == Phase::Joined && follower.sent < self.ledger.gone() {
+                // It lags behind what is still told of jobs that are gone.
+                follower.phase = Phase::Opened;
+                follower.acknowledged = Number(0);
+                out.streams.push(StreamEffect::Down(*stream, Down::Rejoin(present.clone())));
+                continue;
+            }
             let Some(batch) = batch_for(follower, &self.ledger, &leading.leadership, leading.held) else { continue };
             follower.sent = batch.number;
             follower.in_flight = follower.in_flight.saturating_add(1);
@@ -435,6 +446,17 @@ impl Worker {
         let now = self.now.time;
         if let Role::Leading(leading) = &mut self.role {
             leading.heartbeat_due = now;
+        }
+    }
+}
+
+#[cfg(test)]
+impl Worker {
+    /// As if a follower had acknowledged nothing for long.
+    pub(crate) fn fill_outbox(&mut self, stream: StreamId) {
+        let Role::Leading(leading) = &mut self.role else { return };
+        if let Some(follower) = leading.followers.streams.get_mut(&stream) {
+            follower.in_flight = limits::BATCHES_IN_FLIGHT;
         }
     }
 }

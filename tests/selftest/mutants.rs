@@ -24,9 +24,9 @@ macro_rules! mutants {
 }
 
 mutants! {
-    "a number is acknowledged before it is journalled", "following.rs",
-        "if following.joined && self.saved.0 == self.axis => Some(self.saved.1)"
-        => "if following.joined => Some(self.ledger.number())";
+    "a number is acknowledged before it is journalled", "saving.rs",
+        "Role::Following(following) if following.joined => self.saving.number(),"
+        => "Role::Following(following) if following.joined => Some(self.ledger.number()),";
     "a joining follower brings nothing", "replication.rs",
         "self.ledger.merge(records, above)"
         => "self.ledger.merge(drop(records).into_iter().flat_map(|()| []).collect(), above)";
@@ -79,14 +79,14 @@ pub struct Leadership {";
         "position(|out| out.name == *name)" => "position(|_| true)";
     "a lost worker keeps its tasks", "replication.rs",
         "self.worker_lost(&node, out);" => "";
-    "the past is not written", "mod.rs",
+    "the past is not written", "saving.rs",
         "past.or_else(|| self.ledger.take_unsaved_past());" => "past.or_else(|| self.ledger.take_unsaved_past()).and(None);";
     "an incarnation does not rise", "ids.rs",
         "stored.next().max(Incarnation(clock.0))" => "stored.max(Incarnation(clock.0))";
     "what a disk says was followed is forgotten", "mod.rs",
         "stored.position.leadership.clone().map(fence)" => "stored.position.leadership.clone().map(fence).filter(|_| false)";
     "an admission is sent before it is journalled", "replication.rs",
-        "if self.unsaved_admission.is_some() {" => "if false {";
+        "if self.saving.holds_admission() {" => "if false {";
     "a leader that stood still leads on", "mod.rs",
         "gap > Leading::may_pause(&self.settings)" => "gap > Leading::may_pause(&self.settings) * 1_000";
     "an admission does not raise the JAC", "queue.rs",
@@ -101,7 +101,7 @@ pub struct Leadership {";
     "what followers have is held, whether or not the leader's disk has it", "replication.rs",
         "journalled.min(*held)" => "journalled.max(*held)";
     "a JAC is told before it is journalled", "neighbours.rs",
-        "jac: self.journalled_jac," => "jac: self.jac,";
+        "jac: self.saving.jac()," => "jac: self.jac,";
     "a worker without its disk does not ask for its JAC", "mod.rs",
         "Input::Started => self.asking_until = Some(self.now.time + self.settings.election_timeout_max),"
         => "Input::Started => self.asking_until = Some(self.now.time),";

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use floodline::protocol::Stored;
 use floodline::protocol::effects::Save;
 use floodline::protocol::ids::{Jac, JobKey, NodeId, Position, Term};
-use floodline::protocol::ledger::{Past, Record, RecordName, Stamped};
+use floodline::protocol::ledger::{Past, RecordName, Stamped};
 
 /// A journal's content.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,16 +20,10 @@ pub(crate) struct Disk {
 
 impl Disk {
     pub(crate) fn write(&mut self, save: &Save) {
+        let named = save.records.iter().map(|stamped| (stamped.record.name(), stamped.clone()));
+        self.records.extend(named);
         for name in &save.removed {
             self.records.remove(name);
-        }
-        for stamped in &save.records {
-            if let Record::Job(job) = &stamped.record
-                && job.ended.is_some()
-            {
-                self.records.remove(&RecordName::Payload(job.key.clone()));
-            }
-            self.records.insert(name_of(&stamped.record), stamped.clone());
         }
         self.position = save.position.clone();
         self.past = save.past.clone().unwrap_or_else(|| std::mem::take(&mut self.past));
@@ -63,13 +57,5 @@ impl Disk {
     /// Whether two replicas hold the same records, whatever else their journals keep.
     pub(crate) fn same_records(&self, other: &Disk) -> bool {
         self.records == other.records
-    }
-}
-
-fn name_of(record: &Record) -> RecordName {
-    match record {
-        Record::Job(job) => RecordName::Job(job.key.clone()),
-        Record::Payload(key, _) => RecordName::Payload(key.clone()),
-        Record::Task(key, _) => RecordName::Task(key.clone()),
     }
 }

@@ -44,9 +44,7 @@ impl World {
             StreamEffect::Up(_, Up::Ack { jac, .. }) => Some(*jac),
             _ => None,
         });
-        // A JAC is told before the admission that made it is journalled: what may be lost again is not judged yet.
-        let kept = |jac: &Jac| *jac <= self.hosts[at].disk.jac();
-        let jacs: BTreeSet<Jac> = told.chain(acked).filter(kept).collect();
+        let jacs: BTreeSet<Jac> = told.chain(acked).collect();
         for jac in jacs {
             if self.hosts[at].told_jac != Some(jac) {
                 self.hosts[at].change().told_jac = Some(jac);
@@ -73,7 +71,7 @@ impl World {
     pub(crate) fn show_moved(&mut self, at: At, moved: &BTreeSet<JobKey>) {
         for job in moved {
             let host = &self.hosts[at];
-            // The same is true of an admission that a leader shows.
+            // An admission is shown before it is journalled: what may be lost again is not judged.
             let kept = |view: &Arc<JobView>| {
                 view.admissions.iter().all(|a| a.leader != host.member.node || a.jac <= host.disk.jac())
             };

@@ -76,7 +76,11 @@ impl World {
         self.hosts[at].change().start(&bounds, peers);
         let process = self.hosts[at].process();
         self.tell(|| format!("{process} starts"));
-        self.see(Seen::Started { process, memory: true });
+        self.see(Seen::Started { process: process.clone(), memory: true });
+        if let Some(leadership) = self.hosts[at].disk.position().leadership.clone() {
+            // What it knows from its disk to have followed binds it, too.
+            self.see(Seen::Follows { process, leadership });
+        }
         self.post(Lane { to: at, way: Way::Clock }, Input::Started);
     }
 

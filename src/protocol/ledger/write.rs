@@ -102,11 +102,13 @@ impl Ledger {
         if unchanged && ours.is_some_and(|ours| ours.stamp == theirs.stamp && ours.stamp.number > above) {
             return;
         }
-        let Some(key) = theirs.record.job().cloned() else {
+        if let Record::Floors(mut floors) = joined {
+            floors.gone = floors.gone.max(self.last_under(&floors));
             let stamp = self.next_stamp();
-            merged.gone.extend(self.put(Stamped { stamp, record: joined }));
+            merged.gone.extend(self.put(Stamped { stamp, record: Record::Floors(floors) }));
             return;
-        };
+        }
+        let Some(key) = theirs.record.job().cloned() else { return };
         if self.is_long_forgotten(&joined) {
             self.insist_on(&key);
             return;

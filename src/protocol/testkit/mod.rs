@@ -7,6 +7,7 @@
 pub(crate) mod lone;
 pub(crate) mod network;
 pub(crate) mod render;
+mod transcript;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::jobs::Payload;
 use crate::protocol::Worker;
 use crate::protocol::effects::{ComputeEffect, Effects, Save, StreamEffect};
 use crate::protocol::ids::{Candidate, JobKey, Leadership, Number, Position, TaskKey};
@@ -272,6 +273,15 @@ pub(crate) fn job(view: &JobView) -> String {
     format!("{} {:?}{answer}{error} {}/{}", view.key.id, view.state, view.completed, view.total)
 }
 
+/// What is computed.
+pub(crate) fn payload(payload: &Payload) -> String {
+    match payload {
+        Payload::Max(numbers) => format!("MAX {numbers:?}"),
+        Payload::PrimeCount(numbers) => format!("PRIMECOUNT {numbers:?}"),
+        Payload::PrimeSum { start, end } => format!("PRIMESUM {start}..{end}"),
+    }
+}
+
 fn directory(request: &DirectoryRequest) -> String {
     match request {
         DirectoryRequest::Register(member) => format!("REGISTER {}", member.node),
@@ -324,7 +334,8 @@ pub(crate) fn down(frame: &Down) -> String {
     }
 }
 
-fn notice(notice: &Notice) -> String {
+/// A notice, without what it says in words.
+pub(crate) fn notice(notice: &Notice) -> String {
     let told = notice.told();
     let mut text = format!("note {}", told.kind);
     text += &told.term.map_or(String::new(), |term| format!(" term {term}"));

@@ -39,6 +39,8 @@ pub(crate) enum Fate {
 /// On its way.
 #[derive(Debug)]
 struct Mail {
+    /// What it is, in words.
+    text: String,
     to: String,
     /// To which start of the host.
     life: Incarnation,
@@ -48,7 +50,8 @@ struct Mail {
 #[derive(Debug)]
 enum Caller {
     Host(String, Incarnation, CallId),
-    Client,
+    /// A client, or somebody else who is none of the hosts.
+    Outside(String),
 }
 
 /// One host: a process at most, and a disk.
@@ -81,6 +84,8 @@ pub(crate) struct Network {
     rule: Box<dyn Fn(&str) -> Fate>,
     /// All that was sent, and every notice as `n1: note ...`.
     pub(crate) log: Vec<String>,
+    /// When each line of the log was written, and what it says to people, where that differs.
+    pub(crate) notes: Vec<(Time, Option<String>)>,
     /// What clients were answered, by the token of their call.
     pub(crate) answers: BTreeMap<ReplyToken, String>,
 }
@@ -104,6 +109,7 @@ impl Network {
             cut: BTreeSet::new(),
             rule: Box::new(|_| Fate::Deliver),
             log: Vec::new(),
+            notes: Vec::new(),
             answers: BTreeMap::new(),
         };
         for name in names {
@@ -177,6 +183,15 @@ impl Network {
         self.settle();
     }
 
+    /// What was held and contains this goes on; the rule stays.
+    pub(crate) fn release_only(&mut self, what: &str) {
+        let (going, staying) = std::mem::take(&mut self.held).into_iter().partition(|mail| mail.text.contains(what));
+        self.held = staying;
+        let going: Vec<Mail> = going;
+        self.mail.extend(going);
+        self.settle();
+    }
+
     /// From now on these two don't reach each other.
     pub(crate) fn cut(&mut self, a: &str, b: &str) {
         self.cut.insert((a.to_owned(), b.to_owned()));
@@ -219,6 +234,19 @@ impl Network {
         self.settle();
     }
 
+    /// What its disk held is lost.
+    pub(crate) fn wipe(&mut self, name: &str) {
+        let host = self.hosts.get_mut(name).expect("a host");
+        (host.disk, host.stored) = (BTreeMap::new(), Stored::default());
+    }
+
+    /// The records on a disk, in the order of their changes.
+    pub(crate) fn on_disk(&self, name: &str) -> String {
+        let mut records: Vec<&Stamped> = self.hosts[name].disk.values().collect();
+        records.sort_by_key(|stamped| stamped.stamp.number);
+        records.into_iter().map(render::record).collect::<Vec<_>>().join(", ")
+    }
+
     /// It starts again, from its disk, in the next incarnation.
     pub(crate) fn restart(&mut self, name: &str) {
         let host = self.hosts.get_mut(name).expect("a host");
@@ -231,16 +259,21 @@ impl Network {
     /// `name` begins an election now.
     pub(crate) fn elect(&mut self, name: &str) {
         let start_at = self.now;
-        self.worker_mut(name).role = Role::Seeking(Seeking { start_at, cause: "the test says so" });
+        self.worker_mut(name).role = Role::Seeking(Seeking { start_at, cause: "it is told to" });
         self.step(name, Input::TimerFired);
         self.settle();
     }
 
     /// A client calls; gives the token of its call.
     pub(crate) fn ask(&mut self, name: &str, request: Request) -> ReplyToken {
+        self.ask_as("client", name, request)
+    }
+
+    /// Somebody calls who is none of the hosts.
+    pub(crate) fn ask_as(&mut self, caller: &str, name: &str, request: Request) -> ReplyToken {
         let token = self.fresh_token();
-        self.hosts.get_mut(name).expect("a host").callers.insert(token, Caller::Client);
-        self.post(name, format!("client > {name} {}", render::request(&request)), Input::Called { token, request });
+        self.hosts.get_mut(name).expect("a host").callers.insert(token, Caller::Outside(caller.to_owned()));
+        self.post(name, format!("{caller} > {name} {}", render::request(&request)), Input::Called { token, request });
         self.settle();
         token
     }
@@ -257,6 +290,11 @@ impl Network {
 
     pub(crate) fn answered(&self, token: ReplyToken) -> Option<&str> {
         self.answers.get(&token).map(String::as_str)
+    }
+
+    /// All hosts, up or not.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.hosts.keys().cloned().collect()
     }
 
     pub(crate) fn is_up(&self, name: &str) -> bool {
@@ -332,6 +370,11 @@ impl Network {
         panic!("the cluster talks without end:\n    {last}");
     }
 
+    fn write_down(&mut self, line: String, to_people: Option<String>) {
+        self.log.push(line);
+        self.notes.push((self.now, to_people));
+    }
+
     fn fresh_token(&mut self) -> ReplyToken {
         self.last += 1;
         ReplyToken(self.last)
@@ -341,9 +384,9 @@ impl Network {
     fn post(&mut self, to: &str, text: String, input: Input) -> Fate {
         let Some(host) = self.hosts.get(to) else { return Fate::Break };
         let fate = (self.rule)(&text);
-        let mail = Mail { to: to.to_owned(), life: host.member.incarnation, input };
-        let marked = if fate == Fate::Deliver { text } else { format!("{text} [{fate:?}]") };
-        self.log.push(marked);
+        let marked = if fate == Fate::Deliver { text.clone() } else { format!("{text} [{fate:?}]") };
+        let mail = Mail { text, to: to.to_owned(), life: host.member.incarnation, input };
+        self.write_down(marked, None);
         match fate {
             Fate::Deliver => self.mail.push_back(mail),
             Fate::Hold => self.held.push(mail),
@@ -352,7 +395,7 @@ impl Network {
         fate
     }
 
-    fn step(&mut self, name: &str, input: Input) {
+    pub(crate) fn step(&mut self, name: &str, input: Input) {
         if let Input::Saved { save } = &input {
             self.write(name, *save);
         }

@@ -14,8 +14,12 @@ use super::{Caller, Fate, Mail, Network, render};
 
 impl Network {
     pub(crate) fn perform(&mut self, name: &str, out: Effects) {
-        let notices = render::effects(&Effects { notices: out.notices, ..Effects::default() });
-        self.log.extend(notices.into_iter().map(|line| format!("{name}: {line}")));
+        for notice in &out.notices {
+            self.write_down(
+                format!("{name}: {}", render::notice(notice)),
+                Some(format!("{name}: {}", notice.told().text)),
+            );
+        }
         for save in out.saves {
             let (text, id) = (format!("{name} saves {}", save.id), save.id);
             self.hosts.get_mut(name).expect("a host").saving.push_back(save);
@@ -59,8 +63,8 @@ impl Network {
     fn reply(&mut self, name: &str, token: ReplyToken, result: Result<Response, Refusal>) {
         let text = render::answer(&result);
         match self.hosts.get_mut(name).and_then(|host| host.callers.remove(&token)) {
-            Some(Caller::Client) => {
-                self.log.push(format!("{name} > client {text}"));
+            Some(Caller::Outside(caller)) => {
+                self.write_down(format!("{name} > {caller} {text}"), None);
                 let before = self.answers.insert(token, text);
                 assert_eq!(before, None, "a caller is answered once");
             }
@@ -170,9 +174,12 @@ impl Network {
     }
 
     fn compute(&mut self, name: &str, compute: ComputeId, slice: &Payload) {
-        let value = slice.run(&|| false).ok();
-        let took = Duration::from_millis(1);
-        self.post(name, format!("{name} computes"), Input::Computed { compute, value, took });
+        let (value, took) = (slice.run(&|| false).ok(), Duration::from_millis(1));
+        let text = format!("{name} computes {}", render::payload(slice));
+        if self.post(name, text, Input::Computed { compute, value, took }) == Fate::Break {
+            // A computation that breaks off comes to an end, too, without a value.
+            self.post(name, format!("{name} breaks off"), Input::Computed { compute, value: None, took });
+        }
     }
 
     fn cancel(&mut self, name: &str, cancelled: ComputeId) {
