@@ -34,7 +34,7 @@ impl Ledger {
     }
 
     /// Jobs that have not ended, by key.
-    pub fn unfinished(&self) -> impl Iterator<Item = &JobKey> {
+    pub fn unfinished(&self) -> impl ExactSizeIterator<Item = &JobKey> {
         self.unfinished.iter()
     }
 
