@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use crate::config::Settings;
-use crate::protocol::ids::{Address, BadName, Incarnation, Member};
+use crate::protocol::ids::{Address, BadName, Incarnation, Member, NodeId};
 
 /// The member that a node is.
 pub(super) fn from_settings(
     settings: &Settings,
+    node: NodeId,
     incarnation: Incarnation,
-    grpc_port: u16,
-    http_port: u16,
+    (grpc_port, http_port): (u16, u16),
 ) -> Result<Member, BadName> {
     let advertised = settings.advertise.as_str();
     let (host, port) = advertised.rsplit_once(':').unwrap_or((advertised, "0"));
     // Port 0 stands for the one that it listens on, which is known only now.
     let address = if port == "0" { Address::new(&format!("{host}:{grpc_port}"))? } else { settings.advertise.clone() };
     Ok(Member {
-        node: settings.node_id.clone(),
+        node,
         incarnation,
         address,
         http: Address::new(&format!("{host}:{http_port}"))?,
@@ -34,7 +34,7 @@ mod tests {
     fn member(advertise: &str) -> Member {
         let flags = vec![("node_id", "a".to_owned()), ("advertise", advertise.to_owned())];
         let settings = load(&Sources { flags, ..Sources::default() }).expect("all allowed").settings;
-        from_settings(&settings, Incarnation(5), 17, 18).expect("a good address")
+        from_settings(&settings, settings.node_id.clone(), Incarnation(5), (17, 18)).expect("a good address")
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod shutdown;
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,13 +18,13 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{LogFormat, Role, Settings};
-use crate::journal::Journal;
+use crate::config::{Flush, LogFormat, Role, Settings};
+use crate::journal::{self, Journal};
 use crate::node::{self, Broken, Handle, Running, RunningDirectory};
 use crate::protocol::effects::Ending;
-use crate::protocol::ids::{Incarnation, Member};
+use crate::protocol::ids::{Incarnation, Member, NodeId};
 use crate::protocol::ledger::Keep;
-use crate::protocol::{Setup, limits};
+use crate::protocol::{Input, Setup, Stored, limits};
 use crate::telemetry::logs;
 use crate::transport::{self, Transport};
 use crate::{grpc, http};
@@ -50,6 +51,9 @@ pub enum CannotStart {
         /// Why not.
         cause: io::Error,
     },
+    /// Its journal can't be opened.
+    #[error(transparent)]
+    Journal(#[from] journal::CannotOpen),
     /// The address that others dial can't be made of the settings.
     #[error("{0}; give FLOODLINE_ADVERTISE")]
     Advertise(#[from] crate::protocol::ids::BadName),
@@ -93,26 +97,30 @@ impl Node {
     /// # Errors
     /// [`CannotStart`], with what to do about it.
     pub async fn start(settings: &Settings) -> Result<Node, CannotStart> {
+        let (queue, inbox) = mpsc::channel(node::QUEUE);
+        // Before the ports open: whoever dials a node that still reads its journal would wait for it in vain.
+        let who = who(settings, queue.clone()).await?;
         let (grpc, grpc_address) = listen(settings.listen, "gRPC", "FLOODLINE_LISTEN").await?;
         let (http, http_address) = listen(settings.http_listen, "HTTP", "FLOODLINE_HTTP_LISTEN").await?;
-        // Later starts of one node id come at later milliseconds, unless its clock steps back.
-        let incarnation = Incarnation(node::wall().0);
-        let member = member::from_settings(settings, incarnation, grpc_address.port(), http_address.port())?;
+        let ports = (grpc_address.port(), http_address.port());
+        let member = member::from_settings(settings, who.node, who.incarnation, ports)?;
+        let incarnation = member.incarnation;
         tracing::info!(
             node = %member.node, incarnation = incarnation.0, cluster = settings.cluster, address = %member.address,
             http = %member.http, grpc_port = grpc_address.port(), version = %member.version, "starting"
         );
         let (servers, stopping, closing) = (TaskTracker::new(), CancellationToken::new(), CancellationToken::new());
-        let (part, ready) = match settings.role {
-            Role::Worker => {
-                let worker = start_worker(settings, member.clone()).map_err(CannotStart::Threads)?;
+        let (part, ready) = match who.journal {
+            Some((journal, stored)) => {
+                let worker = start_worker(settings, member.clone(), (journal, stored), (queue, inbox))
+                    .map_err(CannotStart::Threads)?;
                 let handle = worker.handle();
                 let ready = handle.ready();
                 let listen = listen_with(transport::Listener::new(&settings.cluster));
                 servers.spawn(grpc::serve_worker(grpc, handle, listen, stopping.clone(), closing.clone()));
                 (Part::Worker(worker), ready)
             }
-            Role::Bootstrap => {
+            None => {
                 let directory = node::start_directory(&settings.cluster, incarnation, settings.lease_ttl, seed());
                 servers.spawn(grpc::serve_directory(grpc, directory.handle(), stopping.clone(), closing.clone()));
                 (Part::Directory(directory), watch::Sender::new(true).subscribe())
@@ -140,9 +148,66 @@ impl Node {
     }
 }
 
-fn start_worker(settings: &Settings, member: Member) -> io::Result<Running> {
-    let (queue, inbox) = mpsc::channel(node::QUEUE);
-    let (journal, stored) = Journal::in_memory(queue.clone())?;
+/// Who a node is, and on a worker what it writes to and what that held.
+struct Who {
+    node: NodeId,
+    incarnation: Incarnation,
+    journal: Option<(Journal, Stored)>,
+}
+
+/// Finds out who this node is: its settings say so, or its data directory.
+async fn who(settings: &Settings, queue: mpsc::Sender<Input>) -> Result<Who, CannotStart> {
+    // Later starts of one node id come at later milliseconds, unless its clock steps back.
+    let (node, incarnation) = (settings.node_id.clone(), Incarnation(node::wall().0));
+    match (settings.role, &settings.data_dir) {
+        (Role::Bootstrap, _) => Ok(Who { node, incarnation, journal: None }),
+        (Role::Worker, None) => {
+            let journal = Journal::in_memory(queue).map_err(CannotStart::Threads)?;
+            Ok(Who { node, incarnation, journal: Some((journal, Stored::default())) })
+        }
+        (Role::Worker, Some(folder)) => {
+            let opened = open_journal(settings, folder, queue).await?;
+            let journal = Some((opened.journal, opened.stored));
+            Ok(Who { node: opened.node, incarnation: opened.incarnation, journal })
+        }
+    }
+}
+
+/// Opens the journal of a folder. A process that was told to stop has its slot until it has ended.
+async fn open_journal(
+    settings: &Settings,
+    folder: &Path,
+    queue: mpsc::Sender<Input>,
+) -> Result<journal::Opened, CannotStart> {
+    let wanted = journal::Wanted {
+        folder: folder.to_owned(),
+        flush: match settings.flush {
+            Flush::Always => journal::Flush::Always,
+            Flush::Os => journal::Flush::Os,
+        },
+        node: Some(settings.node_id.clone()).filter(|_| settings.is_given("node_id")),
+        host: settings.node_id.clone(),
+    };
+    let until = Instant::now() + settings.stop_grace;
+    loop {
+        let (wanted, queue) = (wanted.clone(), queue.clone());
+        let opening = tokio::task::spawn_blocking(move || Journal::open(&wanted, node::wall(), queue));
+        match opening.await.map_err(|error| CannotStart::Threads(io::Error::other(error)))? {
+            Err(cannot) if cannot.is_passing() && Instant::now() < until => {
+                tracing::debug!(%cannot, "waits for the data directory");
+                sleep(LOOK).await;
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+fn start_worker(
+    settings: &Settings,
+    member: Member,
+    (journal, stored): (Journal, Stored),
+    (queue, inbox): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
+) -> io::Result<Running> {
     let transport = Transport::new(settings, queue.clone());
     let setup = Setup {
         member,

@@ -56,6 +56,7 @@ enum Value<'a> {
     Count(u32),
     List(Vec<&'a str>),
     Text(&'a str),
+    Nothing(()),
 }
 
 fn json(shown: &[Shown]) -> String {
@@ -75,7 +76,9 @@ fn value(setting: &Shown) -> Value<'_> {
         Allowed::Addresses => {
             Value::List(setting.text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect())
         }
-        Allowed::AnyOf(_)
+        Allowed::Folder if setting.text.is_empty() => Value::Nothing(()),
+        Allowed::Folder
+        | Allowed::AnyOf(_)
         | Allowed::Span(..)
         | Allowed::Name
         | Allowed::NodeId

@@ -4,9 +4,11 @@
 //! output carries the table, or its JSON line; the nodes' logs go to standard error.
 
 mod child;
+mod data;
 mod logs;
 mod ports;
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -22,11 +24,12 @@ use super::setting_flags::SettingFlags;
 use super::table::{Side, aligned};
 use crate::config::{Effective, Origin, Shown};
 use child::{Child, Ended, Plan};
+use data::Data;
 use logs::Logs;
 use ports::{Given, Place, Turn};
 
 /// Settings that each node gets from `up`, and that would contradict it.
-const ITS_OWN: [&str; 6] = ["role", "node_id", "listen", "http_listen", "advertise", "bootstrap"];
+const ITS_OWN: [&str; 7] = ["role", "node_id", "listen", "http_listen", "advertise", "bootstrap", "data_dir"];
 /// How long a node may take until its ports are open.
 const START: Duration = Duration::from_secs(10);
 /// Between two tries to reach it.
@@ -49,6 +52,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     http_port: Option<u16>,
 
+    /// Folder for the workers' journals: with the same one again the cluster goes on where it was [default:
+    /// $FLOODLINE_DATA_DIR, else none, and nothing survives]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+
     #[command(flatten)]
     flags: SettingFlags,
 }
@@ -60,9 +68,10 @@ pub(crate) async fn run(args: Args, face: &Face) -> Outcome {
     refuse_its_own(&settings)?;
     let mut signals =
         Signals::listen().map_err(|error| Exit::Refused.because(format!("cannot listen to signals: {error}")))?;
+    let data = data(args.data.as_deref(), &settings, args.workers)?;
     let turn = Turn::take().await;
     let places = ports::choose(&given).map_err(|error| Exit::Refused.because(error))?;
-    let cluster = Cluster::start(places, &settings, args.workers).await?;
+    let cluster = Cluster::start(places, &settings, args.workers, data).await?;
     drop(turn);
     face.say(&match face.output {
         Output::Text => cluster.table(),
@@ -82,6 +91,19 @@ fn refuse_its_own(settings: &Effective) -> Result<(), Failure> {
         }
         None => Ok(()),
     }
+}
+
+/// The folder of the workers' journals, if there is to be one.
+fn data(given: Option<&Path>, settings: &Effective, workers: u16) -> Result<Option<Data>, Failure> {
+    let Some(folder) = given.or(settings.settings.data_dir.as_deref()) else { return Ok(None) };
+    let cluster = settings.settings.is_given("cluster").then_some(settings.settings.cluster.as_str());
+    let data = Data::take(folder, cluster).map_err(|error| Exit::Refused.because(error))?;
+    let left_out = data.left_out(workers);
+    if !left_out.is_empty() {
+        let left_out = left_out.join(", ");
+        complain(&format!("{} holds data of {left_out}, too, which --workers leaves out", folder.display()));
+    }
+    Ok(Some(data))
 }
 
 /// Waits until a node's ports are open.
@@ -110,12 +132,19 @@ struct Cluster {
     directory: Child,
     workers: Vec<Child>,
     logs: Logs,
+    /// Held until all have ended.
+    data: Option<Data>,
 }
 
 impl Cluster {
-    async fn start(places: Vec<Place>, settings: &Effective, workers: u16) -> Result<Cluster, Failure> {
+    async fn start(
+        places: Vec<Place>,
+        settings: &Effective,
+        workers: u16,
+        data: Option<Data>,
+    ) -> Result<Cluster, Failure> {
         let logs = Logs::start().map_err(|error| Exit::Refused.because(format!("cannot start threads: {error}")))?;
-        let plan = Plan::new(settings, workers).map_err(|error| Exit::Refused.because(error))?;
+        let plan = Plan::new(settings, workers, data.as_ref()).map_err(|error| Exit::Refused.because(error))?;
         let mut places = places.into_iter();
         let Some(place) = places.next() else {
             return Err(Exit::Refused.because("no ports were chosen, which is a bug"));
@@ -124,12 +153,12 @@ impl Cluster {
         // First, since workers that find no directory would wait, and then start elections of their own.
         let mut directory = plan.directory(place, &logs)?;
         opened(&mut directory, &logs).await?;
-        let start = |(number, place)| plan.worker(number, place, at, &logs);
+        let start = |(number, place)| plan.worker(number, place, at, data.as_ref(), &logs);
         let mut workers = (1..).zip(places).map(start).collect::<Result<Vec<Child>, Failure>>()?;
         for worker in &mut workers {
             opened(worker, &logs).await?;
         }
-        Ok(Cluster { directory, workers, logs })
+        Ok(Cluster { directory, workers, logs, data })
     }
 
     /// Tells of nodes that die, until the end.
@@ -161,6 +190,7 @@ impl Cluster {
         workers.watched.shutdown().await;
         directory.watched.shutdown().await;
         self.logs.flush().await;
+        drop(self.data);
         match told {
             Some(Told::Interrupt) => Ok(Exit::Interrupted),
             Some(Told::End) => Ok(Exit::Done),

@@ -171,7 +171,8 @@ pub fn load(sources: &Sources) -> Result<Effective, BadSettings> {
     let layers = layers(sources, &mut bad);
     let shown: Vec<Shown> = TABLE.iter().map(|row| show(row, &layers, sources)).collect();
     let text_of = |name: &str| find(&shown, name).map_or_else(String::new, |shown| shown.text.clone());
-    let settings = Settings::read(text_of, |name| {
+    let given = shown.iter().filter(|shown| shown.origin != Origin::Default).map(|shown| shown.row.name).collect();
+    let settings = Settings::read(text_of, given, |name| {
         if let Some(shown) = find(&shown, name) {
             bad.push(BadSetting::Value { given: shown.as_given(), allowed: shown.row.allowed });
         }

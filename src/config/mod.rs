@@ -10,4 +10,4 @@ mod settings;
 
 pub use layers::{BadSetting, BadSettings, Effective, Origin, Shown, Sources, load};
 pub use parse::{Allowed, Parse, address, show_span};
-pub use settings::{DefaultValue, LogFormat, OUTSIDE_THE_TABLE, PREFIX, Role, Row, Settings, TABLE, TextOf};
+pub use settings::{DefaultValue, Flush, LogFormat, OUTSIDE_THE_TABLE, PREFIX, Role, Row, Settings, TABLE, TextOf};

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::protocol::ids::{Address, NodeId};
@@ -22,6 +23,8 @@ pub enum Allowed {
     Name,
     /// A name of a node.
     NodeId,
+    /// A folder; may be left out.
+    Folder,
     /// Where to listen: port 0 takes a free one.
     Socket,
     /// Where others dial this node: port 0 stands for the one that it listens on.
@@ -39,6 +42,7 @@ impl Allowed {
             Allowed::Span(..) => "TIME",
             Allowed::Count(..) => "COUNT",
             Allowed::Name | Allowed::NodeId => "NAME",
+            Allowed::Folder => "DIR",
             Allowed::Socket => "IP:PORT",
             Allowed::Address => "HOST:PORT",
             Allowed::Addresses => "HOST:PORT[,HOST:PORT]",
@@ -57,6 +61,7 @@ impl fmt::Display for Allowed {
             Allowed::Count(least, most) => write!(f, "a whole number from {least} to {most}"),
             Allowed::Name => f.write_str("1 to 63 letters, digits, '-', '_' or '.'"),
             Allowed::NodeId => f.write_str("1 to 253 letters, digits, '-', '_' or '.'"),
+            Allowed::Folder => f.write_str("a folder; it is made if there is none"),
             Allowed::Socket => f.write_str("an IP address and a port, such as 0.0.0.0:7400"),
             Allowed::Address => f.write_str("a host and a port, such as node-1:7400"),
             Allowed::Addresses => f.write_str("hosts and ports, comma-separated, such as node-1:7400,node-2:7400"),
@@ -94,6 +99,12 @@ impl Parse for String {
 impl Parse for NodeId {
     fn parse(text: &str, _: &Allowed) -> Option<Self> {
         NodeId::new(text).ok()
+    }
+}
+
+impl Parse for Option<PathBuf> {
+    fn parse(text: &str, _: &Allowed) -> Option<Self> {
+        Some(if text.is_empty() { None } else { Some(PathBuf::from(text)) })
     }
 }
 

@@ -5,7 +5,9 @@
 //! key, flag and help follow from it. A bind between two settings is a row of `ORDERED` in `layers`. Section 2 of
 //! the contract.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
@@ -104,6 +106,29 @@ impl Parse for Role {
     }
 }
 
+/// What comes before anyone is told that something is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// It is on the disk.
+    Always,
+    /// The operating system has it.
+    Os,
+}
+
+impl Flush {
+    const WORDS: &[&str] = &["always", "os"];
+}
+
+impl Parse for Flush {
+    fn parse(text: &str, _: &Allowed) -> Option<Self> {
+        match text {
+            "always" => Some(Flush::Always),
+            "os" => Some(Flush::Os),
+            _ => None,
+        }
+    }
+}
+
 /// What a line of the log looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -176,6 +201,16 @@ macro_rules! settings {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Settings {
             $(#[doc = $sentence] pub $name: $type,)*
+            /// Names of those that somebody gave.
+            given: BTreeSet<&'static str>,
+        }
+
+        impl Settings {
+            /// Whether somebody gave this one, in whatever layer.
+            #[must_use]
+            pub fn is_given(&self, name: &str) -> bool {
+                self.given.contains(name)
+            }
         }
 
         /// Every setting, in the order in which people read them.
@@ -188,6 +223,7 @@ macro_rules! settings {
             /// all that are bad.
             pub(super) fn read(
                 text_of: impl Fn(&str) -> String,
+                given: BTreeSet<&'static str>,
                 mut refuse: impl FnMut(&'static str),
             ) -> Option<Settings> {
                 $(
@@ -196,7 +232,7 @@ macro_rules! settings {
                         refuse(stringify!($name));
                     }
                 )*
-                Some(Settings { $($name: $name?,)* })
+                Some(Settings { $($name: $name?,)* given })
             }
         }
     };
@@ -211,7 +247,7 @@ settings! {
     /// Name of the cluster; messages of another one are refused
     cluster: String = Fixed("floodline"), Name;
     /// Stable identity of the node, unique in its cluster
-    node_id: NodeId = Computed { words: "the host name", of: |_| host_name() }, Allowed::NodeId;
+    node_id: NodeId = Computed { words: "kept in the data directory, else the host name", of: |_| host_name() }, Allowed::NodeId;
     /// Where gRPC is served; port 0 takes a free one
     listen: SocketAddr = Fixed("0.0.0.0:7400"), Socket;
     /// Where HTTP is served; port 0 takes a free one
@@ -222,6 +258,11 @@ settings! {
     bootstrap: Vec<Address> = Fixed(""), Addresses;
     /// Workers to link to even when no directory answers
     peers: Vec<Address> = Fixed(""), Addresses;
+
+    /// Folder of a worker's journal; without one nothing of it survives its end
+    data_dir: Option<PathBuf> = Fixed(""), Allowed::Folder;
+    /// What comes before anyone is told that something is kept: it is on the disk, or the operating system has it, which outlives the end of any process but not a power cut
+    flush: Flush = Fixed("always"), AnyOf(Flush::WORDS);
 
     /// Time between two heartbeats of a leader
     heartbeat_interval: Duration = Fixed("150ms"), Span(ms(10), secs(10));

@@ -47,10 +47,15 @@ impl Actor {
             for input in self.taken.drain(..) {
                 self.worker.step(self.clock.now(), input, &mut effects);
             }
-            match self.performer.perform(effects, &self.worker, &self.clock) {
+            let performed = self.performer.perform(effects, &self.worker, &self.clock);
+            let taken = match performed {
                 Ok(None) => self.take().await,
                 Ok(Some(ending)) => break Ok(ending),
-                Err(failed) => break Err(failed),
+                Err(failed) => Err(failed),
+            };
+            if let Err(failed) = taken {
+                tracing::error!(%failed, "the journal failed: this node leads no longer, acknowledges nothing and ends");
+                break Err(failed);
             }
         };
         self.end().await;
@@ -58,12 +63,13 @@ impl Actor {
     }
 
     /// Waits for an event and takes all that is queued by then, up to a batch.
-    async fn take(&mut self) {
+    async fn take(&mut self) -> Result<(), JournalFailed> {
         let due = self.worker.next_deadline().into_iter().chain(self.performer.next_deadline()).min();
         tokio::select! {
-            // The timer first, so that a busy queue doesn't hold it up; what is queued then comes with it, so that
+            // A journal that has failed before all: what comes after it may be a promise. Then the timer, so that a busy queue doesn't hold it up; what is queued then comes with it, so that
             // timers don't hold up the queue.
             biased;
+            failed = self.performer.journal_failed() => return Err(failed),
             () = self.clock.reaches(due) => {
                 self.taken.push(Input::TimerFired);
                 let queued = std::iter::from_fn(|| self.inbox.try_recv().ok());
@@ -71,6 +77,7 @@ impl Actor {
             }
             _ = self.inbox.recv_many(&mut self.taken, BATCH) => {}
         }
+        Ok(())
     }
 
     /// Lets go of everybody who waits for this node, and of its threads.

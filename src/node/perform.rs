@@ -78,6 +78,11 @@ impl Performer {
         Ok(ended)
     }
 
+    /// Waits until the journal fails.
+    pub(super) async fn journal_failed(&mut self) -> JournalFailed {
+        self.journal.failed().await
+    }
+
     /// When a subscriber is due that had to wait.
     pub(super) fn next_deadline(&self) -> Option<Time> {
         self.audience.next_deadline()

@@ -28,7 +28,9 @@ pub struct Running {
 #[derive(Debug, thiserror::Error)]
 pub enum Broken {
     /// Its journal failed.
-    #[error("the journal failed: {0}; nothing that was acknowledged is lost, start the node again when its disk works")]
+    #[error(
+        "the journal failed: {0}; nothing that was acknowledged is lost: free space or mend the disk, then start the node again"
+    )]
     Journal(#[from] JournalFailed),
     /// Its loop broke down.
     #[error("the loop of this node broke down, which is a bug: {0}")]

@@ -84,10 +84,9 @@ pub(crate) struct Leading {
 
 impl Leading {
     /// Whether those that the flood counted have joined, or were waited for; in any case as many as make a quorum.
-    fn may_begin(&self, now: Time, min_members: u32) -> bool {
+    fn may_begin(&self, now: Time, quorum: usize) -> bool {
         let joined = self.followers.joined() + 1;
-        let enough = joined >= usize::try_from(min_members).unwrap_or(usize::MAX);
-        enough && (joined >= self.expected || now >= self.active_by)
+        joined >= quorum && (joined >= self.expected || now >= self.active_by)
     }
 }
 
@@ -165,9 +164,9 @@ impl Worker {
     /// A new leader admits once the expected workers have joined it, or after a bounded wait; never before as many
     /// have as make it a quorum (section 2, FLOODLINE_MIN_MEMBERS).
     pub(crate) fn activate_if_ready(&mut self, out: &mut Effects) {
-        let now = self.now.time;
+        let (now, quorum) = (self.now.time, self.quorum());
         let Role::Leading(leading) = &mut self.role else { return };
-        if leading.active || !leading.may_begin(now, self.settings.min_members) {
+        if leading.active || !leading.may_begin(now, quorum) {
             return;
         }
         let joined = leading.followers.joined() + 1;
@@ -409,9 +408,7 @@ impl Worker {
             Role::Following(following) => Some(following.silent_at),
             Role::Leading(leading) if leading.active => Some(leading.heartbeat_due),
             // One that is complete since the middle of a step need not wait for anybody.
-            Role::Leading(leading) if leading.may_begin(self.now.time, self.settings.min_members) => {
-                Some(self.now.time)
-            }
+            Role::Leading(leading) if leading.may_begin(self.now.time, self.quorum()) => Some(self.now.time),
             // One that lacks workers still is woken by the next that joins.
             Role::Leading(leading) if leading.active_by <= self.now.time => Some(leading.heartbeat_due),
             Role::Leading(leading) => Some(leading.heartbeat_due.min(leading.active_by)),

@@ -117,8 +117,11 @@ fn batch_for(follower: &Follower, ledger: &Ledger, leadership: &Leadership, held
         Phase::Opened | Phase::Uploading { .. } | Phase::Hashing | Phase::Differing(..) => return None,
         Phase::Since(number) => (ledger.changed_since(*number), true),
         Phase::Jobs(keys, compared) => {
-            let (jobs, changed) = (ledger.records_of(keys), ledger.changed_since(*compared));
-            (jobs.into_iter().chain(changed).chain(ledger.record(&RecordName::Floors)).collect(), true)
+            let whole: BTreeSet<&JobKey> = keys.iter().collect();
+            let changed = ledger.changed_since(*compared).into_iter();
+            let others = changed.filter(|stamped| stamped.record.job().is_some_and(|job| !whole.contains(job)));
+            let floors = ledger.record(&RecordName::Floors);
+            (ledger.records_of(keys).into_iter().chain(others).chain(floors).collect(), true)
         }
         Phase::Joined if follower.sent >= ledger.number() => return None,
         Phase::Joined if follower.in_flight >= limits::BATCHES_IN_FLIGHT => return None,
@@ -219,7 +222,10 @@ impl Worker {
             out.streams.push(StreamEffect::Down(stream, Down::Rejoin(present)));
             return;
         }
-        let (phase, ask) = match self.ledger.shared_with(position.leadership.as_ref()) {
+        // Below that number changes alone do not tell it everything.
+        let tells = |number: &Number| *number >= self.ledger.gone();
+        let shared = self.ledger.shared_with(position.leadership.as_ref());
+        let (phase, ask) = match shared.filter(|shared| tells(shared.min(&position.number))) {
             Some(shared) if position.number > shared => {
                 (Phase::Uploading { above: shared, since: shared }, Some(Down::WantRecords(shared)))
             }
@@ -268,8 +274,8 @@ impl Worker {
         let Role::Leading(leading) = &mut self.role else { return };
         let Some(follower) = leading.followers.streams.get_mut(&stream) else { return };
         let (above, phase) = match &follower.phase {
-            Phase::Uploading { above, since } => (*above, Phase::Since(*since)),
-            Phase::Differing(keys, compared) => (Number(0), Phase::Jobs(keys.clone(), *compared)),
+            Phase::Uploading { above, since } => (Some(*above), Phase::Since(*since)),
+            Phase::Differing(keys, compared) => (None, Phase::Jobs(keys.clone(), *compared)),
             Phase::Opened | Phase::Hashing | Phase::Since(_) | Phase::Jobs(..) | Phase::Joined => return,
         };
         follower.phase = phase;
@@ -280,7 +286,6 @@ impl Worker {
 
     fn after_merge(&mut self, merged: Merged, out: &mut Effects) {
         out.notices.extend(merged.differ.into_iter().map(Notice::ValuesDiffer));
-        out.notices.extend(merged.raised.into_iter().map(|(job, from, to)| Notice::OutcomeRaised(job, from, to)));
         for job in merged.jobs {
             self.take_up_job(&job, out);
             out.moved.insert(job);
@@ -304,7 +309,15 @@ impl Worker {
             return;
         }
         let Role::Leading(leading) = &mut self.role else { return };
+        let present = Leader { leadership: leading.leadership.clone(), member: self.me.clone() };
         for (stream, follower) in &mut leading.followers.streams {
+            if follower.phase == Phase::Joined && follower.sent < self.ledger.gone() {
+                // It lags behind what is still told of jobs that are gone.
+                follower.phase = Phase::Opened;
+                follower.acknowledged = Number(0);
+                out.streams.push(StreamEffect::Down(*stream, Down::Rejoin(present.clone())));
+                continue;
+            }
             let Some(batch) = batch_for(follower, &self.ledger, &leading.leadership, leading.held) else { continue };
             follower.sent = batch.number;
             follower.in_flight = follower.in_flight.saturating_add(1);
@@ -394,7 +407,12 @@ impl Worker {
 
     /// Whether enough workers are live to admit and to end jobs (section 2, FLOODLINE_MIN_MEMBERS).
     pub(crate) fn has_quorum(&self) -> bool {
-        self.live_workers() >= usize::try_from(self.settings.min_members).unwrap_or(usize::MAX)
+        self.live_workers() >= self.quorum()
+    }
+
+    /// Live workers without which nothing is admitted or ended (section 2, FLOODLINE_MIN_MEMBERS).
+    pub(crate) fn quorum(&self) -> usize {
+        usize::try_from(self.settings.min_members).unwrap_or(usize::MAX)
     }
 
     /// What is held now; outcomes up to there are told, and those who wait for it are answered.
@@ -418,7 +436,8 @@ impl Worker {
     pub(crate) fn tell_outcomes(&mut self, held: Number, out: &mut Effects) -> bool {
         let told = self.ledger.tell(held);
         let any = !told.is_empty();
-        for (job, state) in told {
+        for (job, before, state) in told {
+            out.notices.extend(before.map(|before| Notice::OutcomeRaised(job.clone(), before, state)));
             out.notices.push(Notice::JobEnded(job.clone(), state));
             out.moved.insert(job);
         }
@@ -430,6 +449,17 @@ impl Worker {
         let now = self.now.time;
         if let Role::Leading(leading) = &mut self.role {
             leading.heartbeat_due = now;
+        }
+    }
+}
+
+#[cfg(test)]
+impl Worker {
+    /// As if a follower had acknowledged nothing for long.
+    pub(crate) fn fill_outbox(&mut self, stream: StreamId) {
+        let Role::Leading(leading) = &mut self.role else { return };
+        if let Some(follower) = leading.followers.streams.get_mut(&stream) {
+            follower.in_flight = limits::BATCHES_IN_FLIGHT;
         }
     }
 }

@@ -31,6 +31,7 @@ impl From<&Stamped> for v1::Record {
             Record::Floors(floors) => v1::record::Record::Floors(v1::FloorsRecord {
                 breakdown: floors.breakdown.as_ref().map(Into::into),
                 line: floors.line.as_ref().map(Into::into),
+                gone: floors.gone.0,
             }),
         };
         v1::Record { stamp: Some((&it.stamp).into()), record: Some(record) }
@@ -58,6 +59,7 @@ impl TryFrom<v1::Record> for Stamped {
             Some(v1::record::Record::Floors(it)) => Record::Floors(Floors {
                 breakdown: it.breakdown.map(|floor| floor_at(floor, "floors.breakdown")).transpose()?,
                 line: it.line.map(|floor| floor_at(floor, "floors.line")).transpose()?,
+                gone: Number(it.gone),
             }),
             None => return Err(missing("record")),
         };

@@ -4,6 +4,7 @@
 //! output or an exit, and has a bound.
 
 mod cluster;
+mod data;
 mod messages;
 mod mistakes;
 mod nodes;

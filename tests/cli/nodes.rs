@@ -1,5 +1,6 @@
 //! A cluster of `floodline up`, for one test.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -32,12 +33,39 @@ impl Cluster {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         // A name of its own: a port that another cluster's node had may be this one's now, and that cluster tries it.
         let name = format!("cli-{}-{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
-        let up = ["up", "--output", "json", "--workers", &workers.to_string(), "--cluster", &name];
-        let up = Program::start(&up, "");
+        Cluster::started(workers, &["--cluster", &name], turn)
+    }
+
+    /// Starts the one whose data is in this folder, or a new one there.
+    pub(crate) fn start_on(workers: u32, data: &Path) -> Cluster {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        Cluster::started(workers, &["--data", data.to_str().expect("text")], turn)
+    }
+
+    fn started(workers: u32, more: &[&str], turn: MutexGuard<'static, ()>) -> Cluster {
+        let up = ["up", "--output", "json", "--workers", &workers.to_string()];
+        let up = Program::start(&[&up[..], more].concat(), "");
         let first = up.json();
         let nodes = first["nodes"].as_array().expect("nodes").clone();
         assert_eq!(nodes.len(), workers as usize + 1, "a directory and the workers: {nodes:?}");
-        Cluster { up, name, nodes, _turn: turn }
+        let mut cluster = Cluster { up, name: String::new(), nodes, _turn: turn };
+        cluster.name = cluster.json(&["cluster"])[0]["cluster"].as_str().expect("a name").to_owned();
+        cluster
+    }
+
+    /// Kills every process at once, `up` too, and waits until they are gone.
+    pub(crate) fn killed(self) {
+        self.up.signal(Signal::STOP);
+        let pids = self.nodes.iter().map(|node| node["pid"].as_i64().and_then(|pid| pid.try_into().ok()));
+        pids.for_each(|pid| signal(pid.expect("a process"), Signal::KILL));
+        self.up.signal(Signal::KILL);
+        assert_eq!(self.up.end().code, None);
+    }
+
+    /// Where the directory is.
+    pub(crate) fn directory(&self) -> &str {
+        let directory = self.nodes.iter().find(|node| node["role"] == "bootstrap").expect("a directory");
+        directory["address"].as_str().expect("text")
     }
 
     /// Waits until all workers live under one leader. Before that a job may be held by a single one.

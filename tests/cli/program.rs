@@ -23,6 +23,8 @@ pub(crate) struct Ended {
     pub(crate) err: String,
 }
 
+const BINARY: &str = env!("CARGO_BIN_EXE_floodline");
+
 /// A run that may still go on.
 pub(crate) struct Program {
     child: Child,
@@ -33,7 +35,18 @@ pub(crate) struct Program {
 impl Program {
     /// Starts it, with an environment that nothing outside of the test decides.
     pub(crate) fn start(arguments: &[&str], input: &str) -> Program {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_floodline"));
+        Program::started(Command::new(BINARY), arguments, input)
+    }
+
+    /// Starts it with files of so many blocks of 512 bytes at most: beyond that its disk is full.
+    pub(crate) fn start_with_small_files(blocks: u32, arguments: &[&str]) -> Program {
+        let mut shell = Command::new("sh");
+        // Ignored, the signal turns into an error of the write.
+        shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""), BINARY]);
+        Program::started(shell, arguments, "")
+    }
+
+    fn started(mut command: Command, arguments: &[&str], input: &str) -> Program {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("FLOODLINE_")) {
             command.env_remove(name);
         }
@@ -67,6 +80,11 @@ impl Program {
     /// The next line, which is JSON.
     pub(crate) fn json(&self) -> Value {
         json(&self.line())
+    }
+
+    /// Waits for a line of standard error that says so.
+    pub(crate) fn told(&self, what: &str) {
+        while !self.errors.recv_timeout(PATIENCE).expect("it says so in time").contains(what) {}
     }
 
     /// Sends it a signal.

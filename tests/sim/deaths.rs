@@ -40,6 +40,12 @@ impl World {
         others.filter(|other| stays(*other)).any(|other| holds(self.copy_at(other), job, promised))
     }
 
+    /// A job that somebody was promised and whose copies are all at places where nobody runs.
+    pub(crate) fn without_copy(&self) -> Option<&JobKey> {
+        let here = |job, promised| self.running().any(|(_, process)| holds(&process.disk, job, promised));
+        self.truth.promised.iter().find(|(job, promised)| !here(job, **promised)).map(|(job, _)| job)
+    }
+
     /// What is journalled at a place.
     fn copy_at(&self, at: usize) -> &Disk {
         let host = &self.hosts[at];
@@ -138,7 +144,8 @@ impl World {
         let host = &mut self.hosts[at];
         host.has_disk = self.plan.disks.kept;
         host.disk = if host.has_disk { process.disk } else { Disk::default() };
-        let needed = self.quiet_since.is_some() && !self.is_spare(at);
+        let few = self.running().count() < self.fewest();
+        let needed = self.quiet_since.is_some() && (few || !self.is_spare(at));
         if needed || self.dice.below(2) == 0 {
             let after = self.dice.span(Duration::from_millis(100), Duration::from_secs(4));
             self.after(after, Happening::Start(at));
@@ -158,6 +165,11 @@ impl World {
         }
     }
 
+    /// With how many workers a cluster gets on.
+    fn fewest(&self) -> usize {
+        usize::try_from(self.plan.settings.min_members).unwrap_or(1).max(1)
+    }
+
     /// Nothing is hurt any more: most that are down come back, and at least one holder of everything promised.
     pub(crate) fn all_come_back(&mut self) {
         let mut up: Vec<bool> = self.hosts.iter().map(|host| host.process.is_some()).collect();
@@ -171,8 +183,10 @@ impl World {
                 up[*first] = true;
             }
         }
-        if !up.contains(&true) {
-            up[0] = true;
+        // As many as a leader needs; a cluster without that waits, which is what was asked of it.
+        for at in 0..up.len() {
+            let running = up.iter().filter(|up| **up).count();
+            up[at] |= running < self.fewest();
         }
         for at in (0..up.len()).filter(|at| up[*at]) {
             let after = self.dice.span(Duration::ZERO, RETURN);

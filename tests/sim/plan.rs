@@ -5,9 +5,10 @@
 use std::time::Duration;
 
 use floodline::jobs::Payload;
-use floodline::protocol::Settings;
 use floodline::protocol::dice::Dice;
+use floodline::protocol::ledger::Keep;
 use floodline::protocol::time::{Time, Wall};
+use floodline::protocol::{Rotation, Settings};
 
 use crate::faults::{Fault, Pick, Trigger};
 use crate::network::Weather;
@@ -95,7 +96,7 @@ impl Plan {
             directories,
             // Who starts while no directory is there has nothing else to go by.
             peers: no_directory_at_end || dice.below(3) == 0,
-            settings: settings(dice),
+            settings: settings(dice, workers),
             weather: if calm { Weather::fair() } else { weather(dice) },
             hurt_for,
             faults,
@@ -108,11 +109,17 @@ impl Plan {
     }
 }
 
-fn settings(dice: &mut Dice) -> Settings {
+fn settings(dice: &mut Dice, workers: u64) -> Settings {
+    let majority = u32::try_from(workers / 2 + 1).unwrap_or(1);
+    let (breakdowns, lines) = pick(dice, &[(1_000, 20_000), (1_000, 20_000), (2, 20_000), (0, 20_000)]);
     Settings {
         max_jobs_per_term: pick(dice, &[5, 5, 5, 2, 1]),
         queue: pick(dice, &[256, 256, 256, 2]),
         max_numbers: 5_000,
+        rotation: pick(dice, &[Rotation::Drain, Rotation::Drain, Rotation::Handover]),
+        drain_limit: pick(dice, &[SECS(10), SECS(10), MS(50)]),
+        min_members: pick(dice, &[1, 1, 1, 1, majority, majority.min(2)]),
+        keep: Keep { breakdowns, lines },
         ..Settings::default()
     }
 }

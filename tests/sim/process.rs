@@ -119,6 +119,8 @@ pub(crate) struct Process {
     pub(crate) held: Option<(Leadership, Number)>,
     /// What it led when the present step began.
     pub(crate) led_before: Option<Leadership>,
+    /// The leadership that ended in the present step.
+    pub(crate) ended_now: Option<Leadership>,
     /// When it took its last input, and whether the time since then ended its leadership.
     pub(crate) stepped_at: Time,
     pub(crate) was_frozen: bool,
@@ -129,6 +131,10 @@ pub(crate) struct Process {
     pub(crate) joined_late: bool,
     /// The first process at its place.
     pub(crate) first_life: bool,
+    /// Has the place of a process whose disk is lost.
+    pub(crate) lost_disk: bool,
+    /// The highest JAC that others said to remember for it.
+    pub(crate) reminded: Jac,
     pub(crate) attempts: Attempts,
 }
 
@@ -170,6 +176,7 @@ impl Process {
             heard: BTreeMap::new(),
             held: None,
             led_before: None,
+            ended_now: None,
             stepped_at: born,
             was_frozen: false,
             leader_heard: None,
@@ -177,6 +184,8 @@ impl Process {
             tasks_asked: BTreeSet::new(),
             joined_late: false,
             first_life: true,
+            lost_disk: false,
+            reminded: Jac(0),
             attempts: Attempts::default(),
         }
     }

@@ -66,6 +66,9 @@ impl World {
                 return Some(format!("two leaderships are followed: {leaderships:?}"));
             }
         }
+        if let Some(job) = self.without_copy() {
+            return Some(format!("nobody that runs has {}", job.id));
+        }
         if let Some(open) = self.errands.iter().position(|errand| errand.stage != Stage::Over || errand.cancel_open) {
             let errand = &self.errands[open];
             return Some(format!(

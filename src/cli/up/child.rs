@@ -3,6 +3,7 @@
 //! Owns the process. A node ends in order when its standard input closes, which happens when it is told to, and when
 //! `up` itself ends in whatever way, SIGKILL included; nothing has to be sent for it.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -12,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::super::exit::{Exit, Failure};
+use super::data::Data;
 use super::logs::Logs;
 use super::ports::Place;
 use crate::config::{Effective, Origin};
@@ -24,22 +26,21 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(settings: &Effective, workers: u16) -> std::io::Result<Plan> {
+    pub(super) fn new(settings: &Effective, workers: u16, data: Option<&Data>) -> std::io::Result<Plan> {
         let by_flag = settings.shown.iter().filter(|shown| matches!(shown.origin, Origin::Flag(_)));
         let mut passed_on: Vec<String> =
             by_flag.map(|shown| format!("--{}={}", shown.row.flag(), shown.text)).collect();
-        let is_default = |name: &str| {
-            let shown = settings.shown.iter().find(|shown| shown.row.name == name);
-            shown.is_none_or(|shown| shown.origin == Origin::Default)
-        };
-        if is_default("cluster") {
+        let settings = &settings.settings;
+        if !settings.is_given("cluster") {
             // A name of its own: the port of a node that died may go to a node of another `up`, and the two clusters,
             // whose nodes have the same ids, would take each other for one.
-            passed_on.push(format!("--cluster=local-{}", std::process::id()));
+            let name = data.map_or_else(|| format!("local-{}", std::process::id()), |data| data.cluster.clone());
+            passed_on.push(format!("--cluster={name}"));
         }
         // By default that is the number of cores, which the workers share here.
-        let cores = settings.settings.concurrency;
-        let concurrency = if is_default("concurrency") { (cores / u32::from(workers)).max(1) } else { cores };
+        let cores = settings.concurrency;
+        let is_given = settings.is_given("concurrency");
+        let concurrency = if is_given { cores } else { (cores / u32::from(workers)).max(1) };
         Ok(Plan { program: std::env::current_exe()?, passed_on, concurrency })
     }
 
@@ -54,17 +55,25 @@ impl Plan {
         number: usize,
         place: Place,
         directory: SocketAddr,
+        data: Option<&Data>,
         logs: &Logs,
     ) -> Result<Child, Failure> {
-        let more = [format!("--bootstrap={directory}"), format!("--concurrency={}", self.concurrency)];
-        self.start(format!("worker-{number}"), "worker", &more, place, logs)
+        let node = format!("worker-{number}");
+        let mut more = vec![
+            OsString::from(format!("--bootstrap={directory}")),
+            OsString::from(format!("--concurrency={}", self.concurrency)),
+        ];
+        if let Some(data) = data {
+            more.extend([OsString::from("--data-dir"), data.of(&node).into_os_string()]);
+        }
+        self.start(node, "worker", &more, place, logs)
     }
 
     fn start(
         &self,
         node: String,
         role: &'static str,
-        more: &[String],
+        more: &[OsString],
         place: Place,
         logs: &Logs,
     ) -> Result<Child, Failure> {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::protocol::ids::JobKey;
+use crate::protocol::ids::{JobKey, Number};
 use crate::protocol::time::Wall;
 
 use super::{Entry, Ledger, Record, RecordName, Stamped};
@@ -32,6 +32,9 @@ pub struct Floors {
     pub breakdown: Option<(Turn, JobKey)>,
     /// Up to here nothing at all.
     pub line: Option<(Turn, JobKey)>,
+    /// The highest number at which a job changed of which nothing is left. A replica that stands below it may have
+    /// missed that job's end, which no change tells any more.
+    pub gone: Number,
 }
 
 /// How many ended jobs are kept.
@@ -63,6 +66,7 @@ impl Floors {
     pub(super) fn join(&mut self, other: &Floors) {
         self.breakdown = self.breakdown.take().max(other.breakdown.clone());
         self.line = self.line.take().max(other.line.clone());
+        self.gone = self.gone.max(other.gone);
     }
 
     pub(super) fn left_of(&self, turn: Turn, key: &JobKey) -> Left {
@@ -106,8 +110,23 @@ impl Ledger {
         if floors == self.floors.0 {
             return BTreeSet::new();
         }
+        floors.gone = floors.gone.max(self.last_under(&floors));
         let stamp = self.next_stamp();
         self.put(Stamped { stamp, record: Record::Floors(floors) })
+    }
+
+    /// Up to which number replicas may have missed the end of a job that is gone.
+    #[must_use]
+    pub fn gone(&self) -> Number {
+        self.floors.0.gone
+    }
+
+    /// The last change of any job here of which these floors leave nothing.
+    pub(super) fn last_under(&self, floors: &Floors) -> Number {
+        let ended = self.kept.lines.iter().chain(&self.kept.whole);
+        let gone = ended.take_while(|(turn, key)| floors.left_of(*turn, key) == Left::Nothing);
+        let numbers = gone.filter_map(|(_, key)| self.jobs.get(key).map(|entry| entry.stamp.number));
+        numbers.max().unwrap_or_default()
     }
 
     /// Keeps no more of ended jobs than the floors say. Gives the jobs that are gone.
@@ -147,8 +166,10 @@ impl Ledger {
     }
 
     fn drop_tasks(&mut self, key: &JobKey) {
-        let cuts = self.jobs.get_mut(key).map(|entry| std::mem::take(&mut entry.cuts)).unwrap_or_default();
-        for (slices, cut) in cuts {
+        let Some(entry) = self.jobs.get_mut(key) else { return };
+        // The last change of a line is its own: a replica that never had the tasks must show the same.
+        entry.last = entry.stamp.clone();
+        for (slices, cut) in std::mem::take(&mut entry.cuts) {
             for (slice, (_, stamp)) in cut.tasks {
                 let task = super::TaskKey { job: key.clone(), slices, slice };
                 self.remove(RecordName::Task(task), stamp.number);

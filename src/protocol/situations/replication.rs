@@ -103,7 +103,7 @@ fn a_follower_with_a_foreign_past_exchanges_hashes_and_then_the_jobs_that_differ
         ");
     n1.sent(stream, Up::Upload(records)).is("
             save 2 [job theirs, payload theirs] at 5-n1#5, term 5, jac 0
-            down 101 BATCH joins 5-n1#5 [job theirs, payload theirs, job old, payload old, task old/0 of 4 attempt 1 at n1, job theirs, payload theirs] held 2
+            down 101 BATCH joins 5-n1#5 [job theirs, payload theirs, job old, payload old, task old/0 of 4 attempt 1 at n1] held 2
             note follower-joined
             moved theirs
             = leading 5-n1, admitted 0, held 2, jac 0, at 5-n1#5
@@ -136,7 +136,7 @@ fn what_changes_while_jobs_are_compared_is_not_missed() {
     n1.saved().skip();
     n1.computed(1, 1).skip();
     n1.sent(stream, Up::Upload(records)).only("down").is("
-            down 101 BATCH joins 5-n1#9 [job theirs, payload theirs, job new, payload new, task old/0 of 4 done by n1, task old/1 of 4 attempt 1 at n1, job theirs, payload theirs] held 2
+            down 101 BATCH joins 5-n1#9 [job theirs, payload theirs, job new, payload new, task old/0 of 4 done by n1, task old/1 of 4 attempt 1 at n1] held 2
         ");
 }
 

@@ -1,9 +1,11 @@
 //! What is kept of ended jobs (section 8), at the leader that drops and at replicas that meet again.
 
 use super::jobs_of;
-use crate::protocol::ids::{Jac, Number, Term};
+use crate::protocol::ids::{Jac, Number, StreamId, Term};
+use crate::protocol::input::Input;
 use crate::protocol::ledger::{Floors, Keep, Ledger, Record, RecordName, Turn};
 use crate::protocol::message::Request;
+use crate::protocol::testkit::lone::{ack, join_at};
 use crate::protocol::testkit::{Lone, job, leadership, node, query, quiet, submission, sum_to_100};
 use crate::protocol::time::Wall;
 use crate::protocol::view::{Admission, JobState};
@@ -86,7 +88,7 @@ fn a_replica_that_comes_back_with_an_unfinished_copy_takes_the_outcome_of_the_li
     ends(&mut here, "a", 1, 10);
     here.tell(here.number());
     here.retain(Keep { breakdowns: 0, lines: 9 });
-    here.merge(back.changed_since(Number(0)), Number(0));
+    here.merge(back.changed_since(Number(0)), Some(Number(0)));
     let view = here.view(&job("a")).expect("a line");
     assert_eq!((view.state, view.tasks.len()), (JobState::Succeeded, 0));
     assert!(!here.is_unfinished(&job("a")));
@@ -102,7 +104,7 @@ fn a_join_with_the_other_part_s_floors_drops_here_what_is_under_them() {
         ledger.tell(ledger.number());
     }
     there.retain(Keep { breakdowns: 1, lines: 1 });
-    let merged = here.merge(there.changed_since(Number(0)), Number(0));
+    let merged = here.merge(there.changed_since(Number(0)), Some(Number(0)));
     assert_eq!(jobs_of(&here), ["newer"]);
     assert!(merged.gone.contains(&job("old")), "whoever watches it learns that it is gone");
 }
@@ -120,7 +122,7 @@ fn a_job_at_work_here_stays_when_a_copy_comes_whose_end_is_long_forgotten() {
     let before = here.number();
     let mut back = ledger("n2");
     ends(&mut back, "a", 1, 100);
-    here.merge(back.changed_since(Number(0)), Number(0));
+    here.merge(back.changed_since(Number(0)), Some(Number(0)));
     assert!(here.is_unfinished(&job("a")));
     let sent: Vec<RecordName> = here.changed_since(before).iter().map(|stamped| stamped.record.name()).collect();
     assert!(sent.contains(&RecordName::Job(job("a"))) && sent.contains(&RecordName::Payload(job("a"))), "{sent:?}");
@@ -142,6 +144,36 @@ fn a_follower_that_takes_over_lower_floors_has_what_its_leader_has() {
     let records = records.into_iter().chain([crate::protocol::ledger::Stamped { stamp, record: none }]).collect();
     back.take_over(&leadership(6, "n1", 0), records, leader.number(), None);
     assert!(jobs_of(&back).contains(&"a".to_owned()));
+}
+
+#[test]
+fn a_follower_that_missed_the_end_of_a_job_that_is_gone_compares_jobs_instead_of_numbers() {
+    let mut n1 = keeping(0, 0);
+    n1.called(Request::SubmitJob(submission("a"))).skip();
+    n1.saved().skip();
+    let before = n1.worker.ledger.position().clone();
+    n1.computed(1, 1_060).skip();
+    n1.saved().skip();
+    n1.give(Input::TimerFired).skip();
+    assert!(jobs_of(&n1.worker.ledger).is_empty());
+    let stream = n1.opened();
+    n1.sent(stream, join_at("n2", 5, "n1", before)).only("down").is("down 101 WANT HASHES");
+    let now = n1.worker.ledger.position().clone();
+    let stream = n1.opened();
+    n1.sent(stream, join_at("n3", 5, "n1", now)).only("down 102 BATCH").is("down 102 BATCH joins 5-n1#6 [] held 5");
+}
+
+#[test]
+fn a_live_follower_that_lags_behind_a_job_that_is_gone_joins_again() {
+    let settings = Settings { max_tasks: 1, keep: Keep { breakdowns: 0, lines: 0 }, ..quiet() };
+    let mut n1 = Lone::leading_with(settings, &[], 5, &["n2", "n3"]);
+    n1.called(Request::SubmitJob(submission("a"))).skip();
+    n1.saved().skip();
+    n1.worker.fill_outbox(StreamId(102));
+    n1.result("n2 RUN a/0", 1_060).skip();
+    n1.saved().skip();
+    n1.sent(StreamId(101), ack(9)).skip();
+    n1.give(Input::TimerFired).only("down 102 REJOIN").is("down 102 REJOIN 5-n1");
 }
 
 #[test]

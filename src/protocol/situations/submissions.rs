@@ -53,6 +53,14 @@ fn six_submissions_that_waited_for_a_leader_to_become_active_fill_the_cap_and_no
 }
 
 #[test]
+fn a_leader_that_lacks_members_waits_for_them_without_spinning() {
+    let mut n1 = Lone::linked(&["n2"]);
+    n1.worker.settings.min_members = 2;
+    n1.called(Request::Announce(announce(Purpose::Won, "n2", leader(5, "n1", 0), 1))).skip();
+    assert!(n1.worker.is_leading() && n1.worker.next_deadline() > Some(n1.worker.now.time));
+}
+
+#[test]
 fn a_jac_is_told_when_its_admission_is_journalled_and_not_before() {
     let mut n1 = Lone::leading(&["n2"], 5, &["n2"]);
     n1.called(submit("j")).skip();

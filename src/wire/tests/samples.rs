@@ -232,7 +232,10 @@ impl Samples {
         let record = match self.dice.below(4) {
             0 => Record::Job(self.job_record()),
             1 => Record::Payload(self.job_key(), self.payload()),
-            2 => Record::Floors(Floors { breakdown: self.option(Samples::floor), line: self.option(Samples::floor) }),
+            2 => {
+                let (breakdown, line) = (self.option(Samples::floor), self.option(Samples::floor));
+                Record::Floors(Floors { breakdown, line, gone: Number(self.number()) })
+            }
             _ => Record::Task(self.task_key(), self.task_record()),
         };
         Stamped { stamp: self.stamp(), record }
