@@ -112,7 +112,8 @@ impl World {
         let timeout = self.plan.settings.election_timeout_max;
         let fresh = |heard: &&Heard| clock(now).since(clock(heard.at)) < timeout;
         let own = process.disk.position().number;
-        let mut numbers: Vec<Number> = process.heard.values().filter(fresh).map(|heard| heard.number.unwrap_or_default()).collect();
+        let mut numbers: Vec<Number> =
+            process.heard.values().filter(fresh).map(|heard| heard.number.unwrap_or_default()).collect();
         numbers.push(own);
         numbers.sort_unstable_by(|a, b| b.cmp(a));
         let holders = if numbers.len() < 3 { numbers.len() } else { numbers.len() / 2 + 1 };
