@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Worker;
-use super::effects::{Effects, StreamEffect};
-use super::ids::{JobKey, Leadership, Member, NodeId, Number, Position, StreamId};
+use super::effects::{Effects, Ending, StreamEffect};
+use super::ids::{Incarnation, JobKey, Leadership, Member, NodeId, Number, Position, StreamId};
 use super::leadership::{Leading, Role};
 use super::ledger::{Ledger, Merged, RecordName, Stamped};
 use super::limits;
@@ -193,6 +193,16 @@ impl Worker {
             self.drop_follower(stream, "its position is malformed", out);
             return;
         }
+        if member.node == self.me.node && member.incarnation > self.me.incarnation {
+            out.ended = Some(Ending::Superseded(member.incarnation));
+            return;
+        }
+        if let Some(by) = self.live_owner_above(&member) {
+            out.streams.push(StreamEffect::Down(stream, Down::Superseded(by)));
+            out.streams.push(StreamEffect::CloseDown(stream));
+            self.drop_follower(stream, "another process owns its node id", out);
+            return;
+        }
         self.members.hear(self.now.time, &status);
         self.recall_jac(status.remembers);
         self.end_older_streams(stream, &member, out);
@@ -234,6 +244,18 @@ impl Worker {
         };
         follower.phase = phase;
         out.streams.extend(ask.map(|frame| StreamEffect::Down(stream, frame)));
+    }
+
+    /// The incarnation of a live process with the same node id and a higher incarnation, if there is one.
+    fn live_owner_above(&self, member: &Member) -> Option<Incarnation> {
+        if member.node == self.me.node {
+            return (self.me.incarnation > member.incarnation).then_some(self.me.incarnation);
+        }
+        let Role::Leading(leading) = &self.role else { return None };
+        let streams = leading.followers.streams.values().filter_map(|other| other.status.as_ref());
+        let joined = streams.filter(|other| other.member.node == member.node).map(|other| other.member.incarnation);
+        let known = self.members.living(self.now.time, &member.node);
+        joined.chain(known).max().filter(|by| *by > member.incarnation)
     }
 
     /// One process has one stream, and a newer incarnation takes its predecessor's place at once.

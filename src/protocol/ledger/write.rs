@@ -197,13 +197,11 @@ impl Ledger {
             Record::Job(job) => self.put_job(job, stamp),
             Record::Payload(key, payload) => {
                 if let Some(entry) = self.jobs.get_mut(&key) {
-                    entry.last = entry.last.clone().max(stamp.clone());
                     entry.payload = Some((payload, stamp));
                 }
             }
             Record::Task(key, task) => {
                 if let Some(entry) = self.jobs.get_mut(&key.job) {
-                    entry.last = entry.last.clone().max(stamp.clone());
                     entry.cuts.entry(key.slices).or_default().put(key.slice, task, stamp);
                 }
             }
@@ -245,12 +243,11 @@ impl Ledger {
         match self.jobs.get_mut(&key) {
             Some(entry) => {
                 entry.job = job;
-                entry.last = entry.last.clone().max(stamp.clone());
                 entry.stamp = stamp;
             }
             None => {
-                let (last, cuts) = (stamp.clone(), BTreeMap::new());
-                self.jobs.insert(key.clone(), Entry { job, stamp, payload: None, cuts, last, told: None });
+                let cuts = BTreeMap::new();
+                self.jobs.insert(key.clone(), Entry { job, stamp, payload: None, cuts, told: None });
             }
         }
         self.sort_in(&key, before);
