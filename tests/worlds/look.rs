@@ -7,7 +7,7 @@ use std::sync::Arc;
 use floodline::guarantees::history::{Seen, Sight};
 use floodline::protocol::Shown;
 use floodline::protocol::effects::{Effects, Save, StreamEffect};
-use floodline::protocol::ids::{Jac, JobKey};
+use floodline::protocol::ids::{Jac, JobKey, NodeId};
 use floodline::protocol::ledger::Record;
 use floodline::protocol::message::{JobQuery, Request, Up};
 use floodline::protocol::notice::Notice;
@@ -79,6 +79,7 @@ impl World {
 
     /// A position names a replica's content exactly (section 1).
     pub(crate) fn check_disk(&mut self, at: At) {
+        self.check_admissions(at);
         let disk = &self.hosts[at].disk;
         if disk.position().leadership.is_none() {
             return;
@@ -88,6 +89,17 @@ impl World {
         if let Some(other) = differs {
             let (one, other) = (name(at), other.member.node.clone());
             self.break_(format!("{one} and {other} stand at one position and hold different records"));
+        }
+    }
+
+    /// What a disk says of an admission its leader's own disk says as well: it is journalled there before it is sent.
+    fn check_admissions(&mut self, at: At) {
+        let unknown = |(leader, jac): &(NodeId, Jac)| {
+            let own = self.hosts.iter().find(|host| host.member.node == *leader);
+            own.is_some_and(|own| own.disk.jac() < *jac)
+        };
+        if let Some((leader, jac)) = self.hosts[at].disk.admissions().find(unknown) {
+            self.break_(format!("{} holds JAC {jac} of {leader}, whose own disk does not", name(at)));
         }
     }
 
