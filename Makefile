@@ -38,6 +38,9 @@ endure: ## Kill, freeze, wipe, split and count real clusters in full, for a quar
 transcripts: ## Write anew what happens in the transcripts of src/protocol/testdata; review the difference like code
 	FLOODLINE_TRANSCRIPTS=write $(CARGO) test --locked --quiet --lib protocol::testkit::transcript
 
+mutants: ## Change the pure core in one place at a time and expect a test to fail; SHARD=0/20 takes one change of 20
+	nice .ci/mutants
+
 verify: pure ## Check format, lints, purity, structure and documentation; writes nothing but build output
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings

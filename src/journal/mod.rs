@@ -202,7 +202,7 @@ impl Journal {
         let mut slot = Slot::take(wanted, wall)?;
         let (store, kept) = recovery::open(&slot, wanted.flush, wall)?;
         let last = slot.identity.incarnation.max(kept.incarnation);
-        let incarnation = last.next().max(Incarnation(wall.0));
+        let incarnation = Incarnation::at_start(last, wall);
         slot.start(incarnation)?;
         let file = slot.store();
         tracing::info!(

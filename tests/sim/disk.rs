@@ -73,6 +73,13 @@ impl Disk {
         self.hash
     }
 
+    /// The highest JAC that it knows of a worker.
+    pub(crate) fn jac_stated(&self, node: &NodeId) -> Jac {
+        let admissions = self.jobs().flat_map(|job| &job.admissions).filter(|admission| admission.leader == *node);
+        let stated = admissions.map(|admission| admission.jac).max().unwrap_or_default();
+        self.remembered.get(node).copied().unwrap_or_default().max(stated)
+    }
+
     pub(crate) fn past(&self) -> &Past {
         &self.past
     }

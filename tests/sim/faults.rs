@@ -188,6 +188,7 @@ impl World {
             return;
         }
         self.see(Seen::Hurt(Hurt::Split));
+        self.whole_since = None;
         let side: Vec<&str> =
             self.hosts.iter().zip(&sides).filter(|(_, side)| **side).map(|(host, _)| host.node.as_str()).collect();
         let text = format!("split off: {side:?}{}", if one_way { ", one way" } else { "" });
@@ -210,6 +211,7 @@ impl World {
             }
         }
         self.net.heal();
+        self.whole_since = Some(self.now);
         self.release_streams();
     }
 

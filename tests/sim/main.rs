@@ -5,7 +5,7 @@
 //! clients do. While things get hurt every step is judged by the guarantees of section 10 and by what only a
 //! simulator can know; then everything heals, and the cluster has to become whole in a bounded time.
 //!
-//! `FLOODLINE_SEEDS` and `FLOODLINE_FIRST_SEED` choose the seeds, `FLOODLINE_SEED=n` replays one and prints all that
+//! `FLOODLINE_SEEDS` and `FLOODLINE_FIRST_SEED` choose the seeds, `FLOODLINE_FAILURES` how many may fail before it stops, `FLOODLINE_SEED=n` replays one and prints all that
 //! happens. The same seed gives the same run, to the byte.
 
 mod attempts;
@@ -23,6 +23,7 @@ mod process;
 mod queue;
 mod registry;
 mod replicas;
+mod returning;
 mod run;
 mod settle;
 mod streams;
@@ -50,7 +51,7 @@ fn every_seed_keeps_the_guarantees_and_all_together_reach_every_mark() {
     }
     let (first, seeds) = (number("FLOODLINE_FIRST_SEED").unwrap_or(1), number("FLOODLINE_SEEDS").unwrap_or(2_000));
     let begun = Instant::now();
-    let report = run::many(first, seeds);
+    let report = run::many(first, seeds, number("FLOODLINE_FAILURES").unwrap_or(25));
     let took = begun.elapsed().as_secs_f64();
     // Past the capture of passing tests: what a run reached is part of its verdict.
     let mut out = std::io::stdout();

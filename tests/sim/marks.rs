@@ -61,6 +61,8 @@ marks! {
     TailLost = "unflushed tail of a journal lost",
     ResumedAfterAllDied = "job finished after everybody was killed at once",
     BroughtBack = "holder came back with a job that nobody live had",
+    WipedReminded = "wiped worker took its JAC from others",
+    WipedWinnerPrevented = "wiped worker did not win by the JAC that it lost",
     FenceRestored = "fence restored from the disk",
     ClockStepped = "wall clock stepped",
     LongSplitHealed = "split longer than any lease healed with jobs of both parts",

@@ -131,6 +131,10 @@ pub(crate) struct Process {
     pub(crate) joined_late: bool,
     /// The first process at its place.
     pub(crate) first_life: bool,
+    /// Has the place of a process whose disk is lost.
+    pub(crate) lost_disk: bool,
+    /// The highest JAC that others said to remember for it.
+    pub(crate) reminded: Jac,
     pub(crate) attempts: Attempts,
 }
 
@@ -180,6 +184,8 @@ impl Process {
             tasks_asked: BTreeSet::new(),
             joined_late: false,
             first_life: true,
+            lost_disk: false,
+            reminded: Jac(0),
             attempts: Attempts::default(),
         }
     }

@@ -108,6 +108,7 @@ impl World {
             }
             Down::Heartbeat(heartbeat) => (heartbeat.held, &heartbeat.leadership),
             Down::NotLeader(_)
+            | Down::Superseded(_)
             | Down::Rejoin(_)
             | Down::WantRecords(_)
             | Down::WantHashes

@@ -51,8 +51,9 @@ pub(crate) struct Report {
     pub(crate) steps: u64,
 }
 
-/// Runs seeds from `first` on. Stops early when many have failed: more of the same helps nobody.
-pub(crate) fn many(first: u64, seeds: u64) -> Report {
+/// Runs seeds from `first` on. Stops early when `enough` have failed: more of the same helps nobody. All seeds below
+/// the last one that it began are done.
+pub(crate) fn many(first: u64, seeds: u64, enough: u64) -> Report {
     let next = AtomicU64::new(first);
     let report = Mutex::new(Report { failures: Vec::new(), marks: Marks::new(), steps: 0 });
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -66,7 +67,7 @@ pub(crate) fn many(first: u64, seeds: u64) -> Report {
         report.marks.add_run(&outcome.marks);
         report.steps += outcome.steps;
         report.failures.extend(outcome.failure.map(|failure| (seed, failure)));
-        if report.failures.len() >= 25 {
+        if report.failures.len() as u64 >= enough {
             return;
         }
     };

@@ -45,6 +45,8 @@ impl World {
         (process.stepped_at, process.was_frozen) = (now, gap > longest);
         process.led_before = process.leads.clone();
         process.ended_now = None;
+        self.note_reminder(at, input);
+        let Some(process) = &mut self.hosts[at].process else { return };
         match input {
             Input::LeaderStirred { stream } | Input::LeaderSent { stream, .. } if process.ups.contains_key(stream) => {
                 process.leader_heard = Some((*stream, now));
@@ -110,11 +112,13 @@ impl World {
         let timeout = self.plan.settings.election_timeout_max;
         let fresh = |heard: &&Heard| clock(now).since(clock(heard.at)) < timeout;
         let own = process.disk.position().number;
-        let mut numbers: Vec<Number> = process.heard.values().filter(fresh).filter_map(|heard| heard.number).collect();
+        let mut numbers: Vec<Number> =
+            process.heard.values().filter(fresh).map(|heard| heard.number.unwrap_or_default()).collect();
         numbers.push(own);
         numbers.sort_unstable_by(|a, b| b.cmp(a));
         let holders = if numbers.len() < 3 { numbers.len() } else { numbers.len() / 2 + 1 };
-        let held = own.min(numbers[holders - 1]);
+        let fewest = usize::try_from(self.plan.settings.min_members).unwrap_or(1);
+        let held = numbers.get(holders.max(fewest) - 1).map_or(Number(0), |least| own.min(*least));
         let leads = process.leads.clone();
         if let (Some(process), Some(leads)) = (&mut self.hosts[at].process, leads) {
             process.hear_held(&leads, held);
@@ -127,13 +131,14 @@ impl World {
         let identity = process.identity();
         match notice {
             Notice::Following(leadership) => self.follows(at, leadership),
-            Notice::LeadershipBegan { leadership, .. } => {
+            Notice::LeadershipBegan { leadership, workers } => {
                 let stale = leadership.jac < process.jac;
                 (process.leads, process.announced, process.admitted) = (Some(leadership.clone()), false, 0);
                 (process.held, process.newest) = (None, Some(leadership.clone()));
                 process.heard.clear();
                 self.see(Seen::Led { process: identity, leadership: leadership.clone() });
                 self.check_fence_of_disk(at, leadership);
+                self.check_reminded(at, leadership, *workers);
                 if stale {
                     self.break_(
                         "candidacy (section 6, 4)",
@@ -143,6 +148,8 @@ impl World {
             }
             Notice::LeadershipMovedUp(_, to) => {
                 process.leads = Some(to.clone());
+                // Numbers run on, and what was held is.
+                process.held = process.held.take().map(|(_, held)| (to.clone(), held));
                 process.newest = Some(to.clone());
                 process.heard.values_mut().for_each(|heard| heard.number = None);
                 self.marks.hit(Mark::MovedUp);
@@ -157,6 +164,7 @@ impl World {
             }
             Notice::JobAdmitted { .. } => {
                 process.admitted += 1;
+                self.check_quorum(at);
                 if let Some(split) = &mut self.split {
                     split.admitted[usize::from(split.sides[at])] += 1;
                 }
@@ -190,6 +198,19 @@ impl World {
             }
             Notice::ValuesDiffer(task) => self.break_("values differ", format!("{task:?}")),
             _ => {}
+        }
+    }
+
+    /// A leader with fewer live workers than FLOODLINE_MIN_MEMBERS admits nothing (section 2).
+    fn check_quorum(&mut self, at: usize) {
+        let (now, host, settings) = (self.now, &self.hosts[at], &self.plan.settings);
+        let Some(process) = &host.process else { return };
+        let clock = |time| host.clocks(process.born, time).time;
+        let fresh = |heard: &&Heard| clock(now).since(clock(heard.at)) < settings.election_timeout_max;
+        let live = process.heard.values().filter(fresh).count() + 1;
+        if live < settings.min_members as usize {
+            let text = format!("{} admits with {live} live workers of {}", process.member.node, settings.min_members);
+            self.break_("quorum (section 2)", text);
         }
     }
 
@@ -232,6 +253,7 @@ impl World {
         let process = process.identity();
         self.see(Seen::Follows { process, leadership: leadership.clone() });
         self.check_fence_of_disk(at, leadership);
+        self.note_prevented(at, leadership);
     }
 
     pub(crate) fn jac_told(&mut self, at: usize, jac: Jac) {

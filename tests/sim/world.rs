@@ -10,7 +10,7 @@ use floodline::guarantees::history::{Event, Hurt, Seen};
 use floodline::guarantees::{Judge, Violation};
 use floodline::protocol::dice::Dice;
 use floodline::protocol::effects::Effects;
-use floodline::protocol::ids::{Address, Incarnation, JobKey, Member, NodeId};
+use floodline::protocol::ids::{Address, Incarnation, Member, NodeId};
 use floodline::protocol::time::Time;
 use floodline::protocol::{Input, Setup, Worker};
 
@@ -79,6 +79,8 @@ pub(crate) struct World {
     pub(crate) broken: Option<Violation>,
     pub(crate) quiet_since: Option<Time>,
     pub(crate) settled_looks: u32,
+    /// Since when nobody is cut off from anybody; none while somebody is.
+    pub(crate) whole_since: Option<Time>,
     /// Something was split, lost or late.
     pub(crate) was_hurt: bool,
     pub(crate) done: bool,
@@ -123,6 +125,7 @@ impl World {
             broken: None,
             quiet_since: None,
             settled_looks: 0,
+            whole_since: Some(Time::ZERO),
             was_hurt: false,
             done: false,
             steps: 0,
@@ -261,8 +264,14 @@ impl World {
         let restarted = host.last != Incarnation(0);
         // Who comes back without a disk and with a clock put back would be taken for its own predecessor: it needs an
         // incarnation from its operator.
+        let before = host.last;
         host.last = Incarnation::at_start(host.disk.incarnation(), host.wall_at(now)).max(host.last_if_wiped());
         host.disk.opened(host.last);
+        let (node, last) = (host.node.clone(), host.last);
+        if last <= before {
+            self.break_("incarnation (section 1)", format!("{node} starts as {last} after {before}"));
+        }
+        let host = &mut self.hosts[at];
         let member = Member {
             node: host.node.clone(),
             incarnation: host.last,
@@ -285,19 +294,11 @@ impl World {
         let mut process = Process::new(life, member.clone(), Worker::new(setup), now, disk);
         process.joined_late = late && !restarted;
         process.first_life = !restarted;
+        process.lost_disk = restarted && !memory;
         host.process = Some(process);
         self.tell(|_| format!("{} starts as {}", member.node, member.incarnation));
         self.see(Seen::Started { process: member.identity(), memory });
         self.deliver(at, life, Input::Started);
-    }
-
-    fn note_brought_back(&mut self, at: usize) {
-        if self.running().next().is_some() {
-            let lost = |job: &JobKey| !self.running().any(|(_, process)| process.disk.job(job).is_some());
-            let here = self.hosts[at].disk.jobs().map(|job| job.key.clone());
-            let lost: Vec<JobKey> = here.filter(lost).collect();
-            self.truth.brought_back.extend(lost);
-        }
     }
 
     pub(crate) fn deliver(&mut self, host: usize, life: Life, input: Input) {

@@ -46,10 +46,6 @@ impl Disk {
         &self.position
     }
 
-    pub(crate) fn jac(&self) -> Jac {
-        self.jac
-    }
-
     pub(crate) fn has(&self, job: &JobKey) -> bool {
         self.records.contains_key(&RecordName::Job(job.clone()))
     }

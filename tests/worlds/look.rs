@@ -70,12 +70,7 @@ impl World {
     /// Jobs that moved, as their worker shows them now.
     pub(crate) fn show_moved(&mut self, at: At, moved: &BTreeSet<JobKey>) {
         for job in moved {
-            let host = &self.hosts[at];
-            // An admission is shown before it is journalled: what may be lost again is not judged.
-            let kept = |view: &Arc<JobView>| {
-                view.admissions.iter().all(|a| a.leader != host.member.node || a.jac <= host.disk.jac())
-            };
-            if let Some(view) = shown(host, job).filter(kept) {
+            if let Some(view) = shown(&self.hosts[at], job) {
                 let by = self.hosts[at].process();
                 self.see(Seen::Shown { by, view });
             }
