@@ -8,7 +8,7 @@ SEEDS ?= 2000
 FIRST ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test sim worlds transcripts mutants verify fix pure clean
+.PHONY: help build demo test sim worlds endure transcripts mutants verify fix pure clean
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -21,6 +21,7 @@ demo: build ## Start a cluster, compute, kill nodes, and watch it go on
 
 test: sim ## Run all tests
 	$(CARGO) test --release --locked --test worlds
+	$(CARGO) test --release --locked --test endure -- --nocapture --test-threads=1
 	$(CARGO) test --locked
 
 sim: ## Simulate whole clusters from SEEDS seeds (2000), beginning with FIRST (1); SEED=n replays one and prints it
@@ -29,13 +30,22 @@ sim: ## Simulate whole clusters from SEEDS seeds (2000), beginning with FIRST (1
 worlds: ## Search small worlds exhaustively, within the bounds that it prints; WORLD=n runs the n-th search alone
 	FLOODLINE_WORLDS=$(or $(WORLD),all) $(CARGO) test --release --locked --test worlds -- --nocapture
 
+endure: ## Kill, freeze, wipe, split and count real clusters in full, for a quarter of an hour; TEST=name runs one of them
+	FLOODLINE_KILLS=20 FLOODLINE_FREEZES=5 FLOODLINE_SPLIT_SECONDS=60 FLOODLINE_ELECTIONS=10000 FLOODLINE_STARTS=1000 \
+	FLOODLINE_SUBMISSIONS=200 FLOODLINE_LARGE_JOBS=3 \
+	$(CARGO) test --release --locked --test endure -- --nocapture --test-threads=1 $(TEST)
+
 transcripts: ## Write anew what happens in the transcripts of src/protocol/testdata; review the difference like code
 	FLOODLINE_TRANSCRIPTS=write $(CARGO) test --locked --quiet --lib protocol::testkit::transcript
+
+mutants: ## Change the pure core in one place at a time and expect a test to fail; SHARD=0/20 takes one change of 20
+	nice .ci/mutants
 
 verify: pure ## Check format, lints, purity, structure and documentation; writes nothing but build output
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	$(CARGO) clippy --locked --test sim -- -D warnings
+	$(CARGO) clippy --locked --test endure -- -D warnings
 	$(CARGO) test --locked --quiet --test structure
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items --lib
 

@@ -19,9 +19,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 pub use disk::Flush;
@@ -171,7 +171,7 @@ pub enum JournalFailed {
 /// The journal of one node.
 #[derive(Debug)]
 pub struct Journal {
-    saves: SyncSender<Save>,
+    saves: mpsc::Sender<Save>,
     backlog: Arc<Backlog>,
     failed: oneshot::Receiver<JournalFailed>,
     thread: JoinHandle<()>,
@@ -202,7 +202,7 @@ impl Journal {
         let mut slot = Slot::take(wanted, wall)?;
         let (store, kept) = recovery::open(&slot, wanted.flush, wall)?;
         let last = slot.identity.incarnation.max(kept.incarnation);
-        let incarnation = last.next().max(Incarnation(wall.0));
+        let incarnation = Incarnation::at_start(last, wall);
         slot.start(incarnation)?;
         let file = slot.store();
         tracing::info!(
@@ -217,7 +217,9 @@ impl Journal {
     }
 
     fn start(medium: Medium, queue: mpsc::Sender<Input>) -> io::Result<Journal> {
-        let (saves, taken) = sync_channel(BACKLOG);
+        // One that takes its places as it needs them: those of the standard library are all there from the beginning,
+        // which would be most of the memory of an idle node.
+        let (saves, taken) = mpsc::channel(BACKLOG);
         let (fail, failed) = oneshot::channel();
         let backlog = Arc::new(Backlog::default());
         let writer = Writer { medium, taken, backlog: Arc::clone(&backlog), queue };
@@ -241,7 +243,7 @@ impl Journal {
             self.backlog.bytes.fetch_add(weight, Ordering::AcqRel);
             self.saves.try_send(save).map_err(|error| match error {
                 TrySendError::Full(_) => self.behind(),
-                TrySendError::Disconnected(_) => self.failed.try_recv().unwrap_or(JournalFailed::Ended),
+                TrySendError::Closed(_) => self.failed.try_recv().unwrap_or(JournalFailed::Ended),
             })?;
         }
         Ok(())
@@ -296,15 +298,15 @@ impl Medium {
 #[derive(Debug)]
 struct Writer {
     medium: Medium,
-    taken: Receiver<Save>,
+    taken: mpsc::Receiver<Save>,
     backlog: Arc<Backlog>,
     queue: mpsc::Sender<Input>,
 }
 
 impl Writer {
     /// Its life: takes what has gathered, writes it, and answers it with one `Saved`.
-    fn run(self, fail: oneshot::Sender<JournalFailed>) {
-        while let Ok(first) = self.taken.recv() {
+    fn run(mut self, fail: oneshot::Sender<JournalFailed>) {
+        while let Some(first) = self.taken.blocking_recv() {
             let (batch, bytes) = self.gather(first);
             let last = batch.last().map_or(SaveId(0), |save| save.id);
             if let Err(failed) = self.medium.write(&batch) {
@@ -323,17 +325,13 @@ impl Writer {
         }
     }
 
-    fn gather(&self, first: Save) -> (Vec<Save>, usize) {
+    fn gather(&mut self, first: Save) -> (Vec<Save>, usize) {
         let mut bytes = weight(&first);
         let mut batch = vec![first];
         while batch.len() < BATCH && bytes < BATCH_BYTES {
-            match self.taken.try_recv() {
-                Ok(save) => {
-                    bytes = bytes.saturating_add(weight(&save));
-                    batch.push(save);
-                }
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-            }
+            let Ok(save) = self.taken.try_recv() else { break };
+            bytes = bytes.saturating_add(weight(&save));
+            batch.push(save);
         }
         (batch, bytes)
     }

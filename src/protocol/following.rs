@@ -4,7 +4,7 @@
 //! the acknowledgement (section 3). Records and position are stored in one write.
 
 use super::Worker;
-use super::effects::{Effects, StreamEffect};
+use super::effects::{Effects, Ending, StreamEffect};
 use super::ids::StreamId;
 use super::leadership::Role;
 use super::ledger::RecordName;
@@ -28,6 +28,11 @@ impl Worker {
                 self.on_not_leader(hint, out);
                 return;
             }
+            Down::Superseded(by) if by > self.me.incarnation => {
+                out.ended = Some(Ending::Superseded(by));
+                return;
+            }
+            Down::Superseded(_) => {}
             Down::Rejoin(leader) => self.on_rejoin(leader, out),
             Down::WantRecords(above) => {
                 let records = self.ledger.changed_since(above);

@@ -32,6 +32,8 @@ pub const FLOODS: usize = 1_024;
 pub const CALLERS: usize = 4_096;
 /// Calls of this worker's that wait for an answer.
 pub const CALLS: usize = 16_384;
+/// Unfinished jobs of a cluster: leaders that hand over could gather more and more of them.
+pub const UNFINISHED: usize = 1_024;
 /// Followers of one leader.
 pub const FOLLOWERS: usize = 4_096;
 /// Tasks that wait at a worker for a place in its pool.

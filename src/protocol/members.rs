@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::ids::{Identity, Jac, Member, NodeId};
+use super::ids::{Identity, Incarnation, Jac, Member, NodeId};
 use super::limits;
 use super::message::{DirectoryId, Status};
 use super::time::Time;
@@ -142,6 +142,12 @@ impl Members {
     pub(crate) fn reachable(&self, now: Time) -> Vec<Member> {
         let fit = |known: &&Known| Members::is_alive(known, now) && known.not_before <= now;
         self.known.values().filter(fit).map(|known| known.member.clone()).collect()
+    }
+
+    /// The incarnation of a member that counts as alive.
+    pub(crate) fn living(&self, now: Time, node: &NodeId) -> Option<Incarnation> {
+        let known = self.known.get(node).filter(|known| Members::is_alive(known, now));
+        known.map(|known| known.member.incarnation)
     }
 
     /// Everyone that counts as alive.

@@ -365,6 +365,8 @@ pub enum Up {
 pub enum Down {
     /// Not your leader (any more); the stream ends. Names whom it follows.
     NotLeader(Option<Leader>),
+    /// A live process with this higher incarnation owns the follower's node id: the follower must end.
+    Superseded(Incarnation),
     /// The leader stays and moved to a higher term: join again, on this stream.
     Rejoin(Leader),
     /// Your records with numbers above this one, please.

@@ -155,7 +155,9 @@ impl Worker {
     pub(crate) fn room(&self) -> u32 {
         match &self.role {
             Role::Leading(leading) if leading.active && self.stopping.is_none() && self.has_quorum() => {
-                self.settings.max_jobs_per_term.saturating_sub(leading.admitted)
+                let left = limits::UNFINISHED.saturating_sub(self.ledger.unfinished().len());
+                let left = u32::try_from(left).unwrap_or(u32::MAX);
+                self.settings.max_jobs_per_term.saturating_sub(leading.admitted).min(left)
             }
             Role::Starting | Role::Seeking(_) | Role::Following(_) | Role::Leading(_) => 0,
         }

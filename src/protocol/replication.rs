@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Worker;
-use super::effects::{Effects, StreamEffect};
-use super::ids::{JobKey, Leadership, Member, NodeId, Number, Position, StreamId};
+use super::effects::{Effects, Ending, StreamEffect};
+use super::ids::{Incarnation, JobKey, Leadership, Member, NodeId, Number, Position, StreamId};
 use super::leadership::{Leading, Role};
 use super::ledger::{Ledger, Merged, RecordName, Stamped};
 use super::limits;
@@ -126,8 +126,11 @@ fn batch_for(follower: &Follower, ledger: &Ledger, leadership: &Leadership, held
         Phase::Opened | Phase::Uploading { .. } | Phase::Hashing | Phase::Differing(..) => return None,
         Phase::Since(number) => (ledger.changed_since(*number), true),
         Phase::Jobs(keys, compared) => {
-            let (jobs, changed) = (ledger.records_of(keys), ledger.changed_since(*compared));
-            (jobs.into_iter().chain(changed).chain(ledger.record(&RecordName::Floors)).collect(), true)
+            let whole: BTreeSet<&JobKey> = keys.iter().collect();
+            let changed = ledger.changed_since(*compared).into_iter();
+            let others = changed.filter(|stamped| stamped.record.job().is_some_and(|job| !whole.contains(job)));
+            let floors = ledger.record(&RecordName::Floors);
+            (ledger.records_of(keys).into_iter().chain(others).chain(floors).collect(), true)
         }
         Phase::Joined if follower.sent >= ledger.number() => return None,
         Phase::Joined if follower.in_flight >= limits::BATCHES_IN_FLIGHT => return None,
@@ -199,6 +202,16 @@ impl Worker {
             self.drop_follower(stream, "its position is malformed", out);
             return;
         }
+        if member.node == self.me.node && member.incarnation > self.me.incarnation {
+            out.ended = Some(Ending::Superseded(member.incarnation));
+            return;
+        }
+        if let Some(by) = self.live_owner_above(&member) {
+            out.streams.push(StreamEffect::Down(stream, Down::Superseded(by)));
+            out.streams.push(StreamEffect::CloseDown(stream));
+            self.drop_follower(stream, "another process owns its node id", out);
+            return;
+        }
         self.members.hear(self.now.time, &status);
         self.recall_jac(status.remembers);
         self.end_older_streams(stream, &member, out);
@@ -242,6 +255,18 @@ impl Worker {
         out.streams.extend(ask.map(|frame| StreamEffect::Down(stream, frame)));
     }
 
+    /// The incarnation of a live process with the same node id and a higher incarnation, if there is one.
+    fn live_owner_above(&self, member: &Member) -> Option<Incarnation> {
+        if member.node == self.me.node {
+            return (self.me.incarnation > member.incarnation).then_some(self.me.incarnation);
+        }
+        let Role::Leading(leading) = &self.role else { return None };
+        let streams = leading.followers.streams.values().filter_map(|other| other.status.as_ref());
+        let joined = streams.filter(|other| other.member.node == member.node).map(|other| other.member.incarnation);
+        let known = self.members.living(self.now.time, &member.node);
+        joined.chain(known).max().filter(|by| *by > member.incarnation)
+    }
+
     /// One process has one stream, and a newer incarnation takes its predecessor's place at once.
     fn end_older_streams(&mut self, stream: StreamId, member: &Member, out: &mut Effects) {
         let Role::Leading(leading) = &self.role else { return };
@@ -280,8 +305,8 @@ impl Worker {
         let Role::Leading(leading) = &mut self.role else { return };
         let Some(follower) = leading.followers.streams.get_mut(&stream) else { return };
         let (above, phase) = match &follower.phase {
-            Phase::Uploading { above, since } => (*above, Phase::Since(*since)),
-            Phase::Differing(keys, compared) => (Number(0), Phase::Jobs(keys.clone(), *compared)),
+            Phase::Uploading { above, since } => (Some(*above), Phase::Since(*since)),
+            Phase::Differing(keys, compared) => (None, Phase::Jobs(keys.clone(), *compared)),
             Phase::Opened | Phase::Hashing | Phase::Since(_) | Phase::Jobs(..) | Phase::Joined => return,
         };
         follower.phase = phase;
@@ -292,7 +317,6 @@ impl Worker {
 
     fn after_merge(&mut self, merged: Merged, out: &mut Effects) {
         out.notices.extend(merged.differ.into_iter().map(Notice::ValuesDiffer));
-        out.notices.extend(merged.raised.into_iter().map(|(job, from, to)| Notice::OutcomeRaised(job, from, to)));
         for job in merged.jobs {
             self.take_up_job(&job, out);
             out.moved.insert(job);
@@ -443,7 +467,8 @@ impl Worker {
     pub(crate) fn tell_outcomes(&mut self, held: Number, out: &mut Effects) -> bool {
         let told = self.ledger.tell(held);
         let any = !told.is_empty();
-        for (job, state) in told {
+        for (job, before, state) in told {
+            out.notices.extend(before.map(|before| Notice::OutcomeRaised(job.clone(), before, state)));
             out.notices.push(Notice::JobEnded(job.clone(), state));
             out.moved.insert(job);
         }

@@ -152,11 +152,12 @@ impl Worker {
             running: self.running(),
         };
         let mut nodes = self.members.views(self.now.time);
-        nodes.push(me);
-        // A leader's own word on its JAC comes with the next ping; its admissions are here at once.
+        // A leader's own word on its JAC comes with the next ping; its admissions are here at once. Of this worker
+        // itself only what is journalled is told.
         for node in &mut nodes {
             node.jac = node.jac.max(self.ledger.jac_of(&node.member.node));
         }
+        nodes.push(me);
         nodes.sort_by(|a, b| a.member.node.cmp(&b.member.node));
         let admitted = match &self.role {
             Role::Starting | Role::Seeking(_) => 0,

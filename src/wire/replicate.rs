@@ -2,7 +2,7 @@
 
 use super::fields::{links, list, maybe, missing, need, texts};
 use super::{Malformed, v1};
-use crate::protocol::ids::{Jac, JobKey, Number};
+use crate::protocol::ids::{Incarnation, Jac, JobKey, Number};
 use crate::protocol::limits;
 use crate::protocol::message::{Batch, Down, Heartbeat, Up};
 
@@ -65,6 +65,7 @@ impl TryFrom<v1::FollowerFrame> for Up {
 impl From<&Down> for v1::LeaderFrame {
     fn from(it: &Down) -> Self {
         let frame = match it {
+            Down::Superseded(by) => leader::Frame::Superseded(by.0),
             Down::NotLeader(following) => {
                 leader::Frame::NotLeader(v1::NotLeader { following: following.as_ref().map(Into::into) })
             }
@@ -90,6 +91,7 @@ impl TryFrom<v1::LeaderFrame> for Down {
 
     fn try_from(it: v1::LeaderFrame) -> Result<Self, Malformed> {
         match it.frame {
+            Some(leader::Frame::Superseded(by)) => Ok(Down::Superseded(Incarnation(by))),
             Some(leader::Frame::NotLeader(it)) => Ok(Down::NotLeader(maybe(it.following, "not_leader.following")?)),
             Some(leader::Frame::Rejoin(it)) => Ok(Down::Rejoin(need(Some(it), "rejoin")?)),
             Some(leader::Frame::WantRecords(after)) => Ok(Down::WantRecords(Number(after))),

@@ -1,17 +1,22 @@
 //! Whole clusters on real sockets, each node a process of its own.
 
+#[path = "../stage/follow.rs"]
+mod follow;
+#[path = "../stage/nodes.rs"]
+#[allow(dead_code, reason = "other tests need more of it")]
 mod nodes;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use floodline::client::{Follow, News, fresh_job_id};
+use floodline::client::{Follow, fresh_job_id};
 use floodline::jobs::{Payload, Value};
 use floodline::protocol::view::{JobState, JobView, TaskState};
 use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use follow::{in_its_middle, next_view, result};
 use nodes::{Cluster, Node, within};
 
 /// A hundred times what a failover takes: the machine that runs the tests may be busy.
@@ -22,36 +27,6 @@ const ANSWER_OF_LONG: Value = Value(2_220_822_432_581_729_238);
 
 async fn submit(cluster: &Cluster, payload: Payload) -> Follow {
     cluster.client().await.submit(fresh_job_id().expect("the system has randomness"), payload, None)
-}
-
-/// The next view of a job; none after the last.
-async fn next_view(job: &mut Follow) -> Option<Arc<JobView>> {
-    loop {
-        match within("progress", job.next()).await.expect("the cluster answers") {
-            Some(News::Acknowledged(view) | News::Progress(view)) => return Some(view),
-            Some(News::Moved(_)) => {}
-            None => return None,
-        }
-    }
-}
-
-async fn result(mut job: Follow) -> Arc<JobView> {
-    let mut last = None;
-    while let Some(view) = next_view(&mut job).await {
-        last = Some(view);
-    }
-    last.expect("a job has a last message")
-}
-
-/// Waits until a job has completed tasks, and tasks that still run.
-async fn in_its_middle(job: &mut Follow) -> Arc<JobView> {
-    loop {
-        let view = next_view(job).await.expect("the job is long");
-        assert_eq!(view.state, JobState::Running, "the job is long enough: {} of {}", view.completed, view.total);
-        if view.completed > 0 && view.workers.iter().filter(|worker| worker.running > 0).count() > 1 {
-            return view;
-        }
-    }
 }
 
 /// What was completed before is completed by the same attempt after: nothing was computed again.

@@ -109,6 +109,7 @@ impl World {
             }
             Down::Heartbeat(heartbeat) => (heartbeat.held, &heartbeat.leadership),
             Down::NotLeader(_)
+            | Down::Superseded(_)
             | Down::Rejoin(_)
             | Down::WantRecords(_)
             | Down::WantHashes

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use floodline::protocol::Stored;
 use floodline::protocol::effects::Save;
 use floodline::protocol::ids::{Jac, JobKey, NodeId, Position, Term};
-use floodline::protocol::ledger::{Past, RecordName, Stamped};
+use floodline::protocol::ledger::{Past, Record, RecordName, Stamped};
 
 /// A journal's content.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,6 +48,15 @@ impl Disk {
 
     pub(crate) fn jac(&self) -> Jac {
         self.jac
+    }
+
+    /// Who admitted what is here, and with which JAC.
+    pub(crate) fn admissions(&self) -> impl Iterator<Item = (NodeId, Jac)> {
+        let jobs = self.records.values().filter_map(|stamped| match &stamped.record {
+            Record::Job(job) => Some(job),
+            Record::Payload(..) | Record::Task(..) | Record::Floors(_) => None,
+        });
+        jobs.flat_map(|job| job.admissions.iter().map(|admission| (admission.leader.clone(), admission.jac)))
     }
 
     pub(crate) fn has(&self, job: &JobKey) -> bool {

@@ -5,8 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use floodline::protocol::effects::Save;
-use floodline::protocol::ids::{Address, CallId, Identity, Incarnation, Jac, Member, NodeId, ReplyToken, StreamId};
-use floodline::protocol::{Settings, Setup, Worker};
+use floodline::protocol::ids::{
+    Address, CallId, Identity, Incarnation, Jac, Member, NodeId, ReplyToken, SaveId, StreamId,
+};
+use floodline::protocol::{Rotation, Settings, Setup, Worker};
 
 use crate::bounds::Bounds;
 use crate::disk::Disk;
@@ -33,6 +35,8 @@ pub(crate) struct Host {
     pub(crate) disk: Disk,
     /// On their way to the disk, oldest first.
     pub(crate) saving: VecDeque<Save>,
+    /// Up to which save its disk has lied.
+    pub(crate) lied: Option<SaveId>,
     pub(crate) calls: BTreeMap<CallId, (At, ReplyToken)>,
     pub(crate) callers: BTreeMap<ReplyToken, Caller>,
     /// Its stream as a follower: to whom, and what it is called there.
@@ -59,6 +63,7 @@ impl Host {
             told_jac: None,
             disk: Disk::default(),
             saving: VecDeque::new(),
+            lied: None,
             calls: BTreeMap::new(),
             callers: BTreeMap::new(),
             ups: BTreeMap::new(),
@@ -70,7 +75,10 @@ impl Host {
     pub(crate) fn start(&mut self, bounds: &Bounds, peers: Vec<Address>) {
         self.member.incarnation = self.member.incarnation.next();
         (self.unnoticed, self.told_jac) = (false, None);
-        let settings = Settings { max_jobs_per_term: bounds.cap, tasks_per_worker: 1, ..Settings::default() };
+        let rotation = if bounds.hands_over { Rotation::Handover } else { Rotation::Drain };
+        let (max_jobs_per_term, min_members) = (bounds.cap, bounds.min_members);
+        let settings =
+            Settings { max_jobs_per_term, rotation, min_members, tasks_per_worker: 1, ..Settings::default() };
         let seed = self.member.address.as_str().bytes().map(u64::from).sum();
         let (member, stored) = (self.member.clone(), self.disk.stored());
         self.worker = Some(Worker::new(Setup { member, directories: 0, peers, settings, stored, seed }));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use floodline::guarantees::history::{Seen, Sight};
 use floodline::protocol::Shown;
 use floodline::protocol::effects::{Effects, Save, StreamEffect};
-use floodline::protocol::ids::{Jac, JobKey};
+use floodline::protocol::ids::{Jac, JobKey, NodeId};
 use floodline::protocol::ledger::Record;
 use floodline::protocol::message::{JobQuery, Request, Up};
 use floodline::protocol::notice::Notice;
@@ -70,12 +70,7 @@ impl World {
     /// Jobs that moved, as their worker shows them now.
     pub(crate) fn show_moved(&mut self, at: At, moved: &BTreeSet<JobKey>) {
         for job in moved {
-            let host = &self.hosts[at];
-            // An admission is shown before it is journalled: what may be lost again is not judged.
-            let kept = |view: &Arc<JobView>| {
-                view.admissions.iter().all(|a| a.leader != host.member.node || a.jac <= host.disk.jac())
-            };
-            if let Some(view) = shown(host, job).filter(kept) {
+            if let Some(view) = shown(&self.hosts[at], job) {
                 let by = self.hosts[at].process();
                 self.see(Seen::Shown { by, view });
             }
@@ -84,6 +79,7 @@ impl World {
 
     /// A position names a replica's content exactly (section 1).
     pub(crate) fn check_disk(&mut self, at: At) {
+        self.check_admissions(at);
         let disk = &self.hosts[at].disk;
         if disk.position().leadership.is_none() {
             return;
@@ -93,6 +89,17 @@ impl World {
         if let Some(other) = differs {
             let (one, other) = (name(at), other.member.node.clone());
             self.break_(format!("{one} and {other} stand at one position and hold different records"));
+        }
+    }
+
+    /// What a disk says of an admission its leader's own disk says as well: it is journalled there before it is sent.
+    fn check_admissions(&mut self, at: At) {
+        let unknown = |(leader, jac): &(NodeId, Jac)| {
+            let own = self.hosts.iter().find(|host| host.member.node == *leader);
+            own.is_some_and(|own| own.disk.jac() < *jac)
+        };
+        if let Some((leader, jac)) = self.hosts[at].disk.admissions().find(unknown) {
+            self.break_(format!("{} holds JAC {jac} of {leader}, whose own disk does not", name(at)));
         }
     }
 

@@ -44,9 +44,9 @@ pub(crate) enum Phase {
     /// It can begin.
     Before,
     /// A worker is down.
-    Down { at: At, since: Time },
+    Down { at: At, since: Time, rests: usize },
     /// Some don't reach others.
-    Apart { split: Split, since: Time },
+    Apart { split: Split, since: Time, rests: usize },
     /// No more comes.
     Over { since: Time },
 }
@@ -70,14 +70,14 @@ impl World {
         let host = self.hosts[at].change();
         host.worker = None;
         let saving = std::mem::take(&mut host.saving);
-        host.unnoticed = !noticed;
+        (host.unnoticed, host.lied) = (!noticed, None);
         let process = host.process();
         for save in saving.iter().filter(|_| written) {
             self.hosts[at].change().disk.write(save);
             self.look_at_admissions(at, save);
         }
         self.lanes.retain(|lane, _| lane.to != at && (last_words || lane.from() != Some(at)));
-        self.phase = Phase::Down { at, since: self.now };
+        self.phase = Phase::Down { at, since: self.now, rests: 0 };
         self.see(Seen::Ended { process, how: End::Killed });
         self.leave_clients_without_answer(at, noticed);
         if noticed {
@@ -101,7 +101,7 @@ impl World {
     pub(crate) fn split(&mut self, split: Split) {
         self.tell(|| format!("*** {split:?}"));
         self.depth = 0;
-        self.phase = Phase::Apart { split, since: self.now };
+        self.phase = Phase::Apart { split, since: self.now, rests: 0 };
         self.see(Seen::Hurt(Hurt::Split));
         if split.breaks {
             self.lanes.retain(|lane, _| lane.from().is_none_or(|from| !split.parts(from, lane.to)));

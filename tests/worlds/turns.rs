@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::bounds::{LASTS, NEAR, Trouble};
+use crate::bounds::{Ends, LASTS, NEAR, Trouble, When};
 use crate::host::At;
 use crate::network::{Lane, Way};
 use crate::trouble::{Crash, Phase, Split};
@@ -43,12 +43,8 @@ impl World {
         let mut turns = Vec::new();
         match self.phase {
             Phase::Before => self.troubles(&mut turns),
-            Phase::Down { at, since } if self.is_at_rest() && self.now.since(since) <= LASTS => {
-                turns.push(Turn::Restart(at));
-            }
-            Phase::Apart { since, .. } if self.is_at_rest() && self.now.since(since) <= LASTS => {
-                turns.push(Turn::Heal);
-            }
+            Phase::Down { at, .. } if self.may_end() => turns.push(Turn::Restart(at)),
+            Phase::Apart { .. } if self.may_end() => turns.push(Turn::Heal),
             Phase::Down { .. } | Phase::Apart { .. } | Phase::Over { .. } => {}
         }
         if self.turns_left > 0 && self.may_turn() {
@@ -57,14 +53,34 @@ impl World {
         turns
     }
 
-    fn may_turn(&self) -> bool {
-        let near = match self.phase {
-            Phase::Before => self.bounds.trouble == Trouble::None,
-            Phase::Down { since, .. } | Phase::Apart { since, .. } | Phase::Over { since } => {
-                self.now.since(since) <= NEAR
-            }
+    /// Whether the trouble may end here.
+    fn may_end(&self) -> bool {
+        let (Phase::Down { since, rests, .. } | Phase::Apart { since, rests, .. }) = self.phase else { return false };
+        let lasted = self.now.since(since);
+        let now = match self.bounds.ends {
+            Ends::AnyRest => true,
+            Ends::SomeRests => Ends::SOME.get(rests).is_some_and(|after| lasted >= *after),
         };
-        near || !self.bounds.near_trouble
+        now && lasted <= LASTS && self.is_at_rest()
+    }
+
+    /// It went on instead.
+    pub(crate) fn let_rest_pass(&mut self) {
+        if self.may_end()
+            && let Phase::Down { rests, .. } | Phase::Apart { rests, .. } = &mut self.phase
+            && self.bounds.ends == Ends::SomeRests
+        {
+            *rests += 1;
+        }
+    }
+
+    fn may_turn(&self) -> bool {
+        match (self.bounds.when, self.phase) {
+            (When::Always, _) => true,
+            (When::Begin, Phase::Down { since, .. } | Phase::Apart { since, .. }) => self.now.since(since) <= NEAR,
+            (When::End, Phase::Over { since }) => self.now.since(since) <= NEAR,
+            (When::Begin | When::End, _) => false,
+        }
     }
 
     fn troubles(&self, turns: &mut Vec<Turn>) {

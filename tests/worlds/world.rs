@@ -105,6 +105,7 @@ impl World {
 
     /// What happens if no other turn is taken: the next message, or time moves on.
     pub(crate) fn go_on(&mut self) {
+        self.let_rest_pass();
         match self.next_lane() {
             Some(lane) => self.deliver(lane),
             None => self.tick(),
@@ -120,6 +121,7 @@ impl World {
     fn tick(&mut self) {
         self.at_once = 0;
         self.acted = None;
+        self.make_up_for_lies();
         let deadline = |host: &Shared<Host>| host.worker.as_ref().and_then(|worker| worker.next_deadline());
         let deadlines: Vec<Option<Time>> = self.hosts.iter().map(deadline).collect();
         let late = self.lanes.values().filter(|line| !line.mail.is_empty()).map(|line| line.until);

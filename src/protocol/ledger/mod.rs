@@ -64,8 +64,6 @@ struct Entry {
     /// Dropped when the job has ended: nobody computes it again.
     payload: Option<(Payload, Stamp)>,
     cuts: BTreeMap<u32, Cut>,
-    /// The latest change of any of its records.
-    last: Stamp,
     /// The outcome last shown. A higher one takes its place when it is held; a job never goes back to running.
     told: Option<Ended>,
 }

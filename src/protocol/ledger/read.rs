@@ -10,7 +10,7 @@ use crate::jobs::Payload;
 use crate::protocol::ids::{Digest, Jac, JobKey, NodeId, Number, TaskKey};
 use crate::protocol::message::JobQuery;
 use crate::protocol::time::Wall;
-use crate::protocol::view::{JobState, JobView, TaskState, TaskView, WorkerShare};
+use crate::protocol::view::{JobState, JobView, Stamp, TaskState, TaskView, WorkerShare};
 
 use super::{Cut, Entry, Job, Ledger, Outcome, Record, RecordName, Stamped, Task};
 
@@ -34,7 +34,7 @@ impl Ledger {
     }
 
     /// Jobs that have not ended, by key.
-    pub fn unfinished(&self) -> impl Iterator<Item = &JobKey> {
+    pub fn unfinished(&self) -> impl ExactSizeIterator<Item = &JobKey> {
         self.unfinished.iter()
     }
 
@@ -202,6 +202,13 @@ impl Entry {
         hasher.finish()
     }
 
+    /// The latest change of any of its records.
+    fn last_change(&self) -> Stamp {
+        let payload = self.payload.iter().map(|(_, stamp)| stamp);
+        let tasks = self.cuts.values().flat_map(|cut| cut.tasks.values().map(|(_, stamp)| stamp));
+        payload.chain(tasks).chain([&self.stamp]).max().unwrap_or(&self.stamp).clone()
+    }
+
     fn view(&self) -> JobView {
         let (slices, completed) = self.leading_cut();
         let told = self.told.as_ref();
@@ -225,7 +232,7 @@ impl Entry {
                 Outcome::Failed(reason) => Some(reason.clone()),
                 Outcome::Cancelled | Outcome::Succeeded(_) => None,
             }),
-            stamp: Some(self.last.clone()),
+            stamp: Some(self.last_change()),
             completed,
             total,
             submitted_at: self.job.submitted_at,

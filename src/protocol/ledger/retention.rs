@@ -167,8 +167,6 @@ impl Ledger {
 
     fn drop_tasks(&mut self, key: &JobKey) {
         let Some(entry) = self.jobs.get_mut(key) else { return };
-        // The last change of a line is its own: a replica that never had the tasks must show the same.
-        entry.last = entry.stamp.clone();
         for (slices, cut) in std::mem::take(&mut entry.cuts) {
             for (slice, (_, stamp)) in cut.tasks {
                 let task = super::TaskKey { job: key.clone(), slices, slice };

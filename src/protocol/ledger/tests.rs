@@ -146,7 +146,7 @@ fn two_cuts_of_one_job_are_kept_apart_and_progress_goes_by_the_larger_share() {
     for slice in [3, 4] {
         there.complete(&task(&job, 12, slice), attempt(1, 1, "b"), node("w"), Value(1), Duration::ZERO);
     }
-    here.merge(there.changed_since(Number(0)), Number(0));
+    here.merge(there.changed_since(Number(0)), Some(Number(0)));
     let view = here.view(&job).expect("it is there");
     assert_eq!((view.completed, view.total), (2, 12), "2 of 12 is more than 1 of 8");
     assert_eq!(view.admissions.len(), 2, "both admissions are kept");
@@ -166,7 +166,7 @@ fn a_follower_at_a_past_leadership_uploads_what_the_leader_lacks_and_both_end_eq
     new.complete(&task(&early, 4, 0), attempt(1, 2, "b"), node("b"), Value(1), Duration::ZERO);
     let shared = new.shared_with(old.position().leadership.as_ref()).expect("it followed that leadership");
     assert!(old.number() > shared);
-    let merged = new.merge(old.changed_since(shared), shared);
+    let merged = new.merge(old.changed_since(shared), Some(shared));
     assert_eq!(merged.jobs, BTreeSet::from([late.clone()]));
     let back = new.changed_since(shared.min(old.number()));
     old.take_over(&leadership(2, "b"), back, new.number(), Some(new.past().clone()));
@@ -201,7 +201,7 @@ fn replicas_with_foreign_pasts_end_equal_after_exchanging_the_jobs_that_differ()
             there.hashes().into_iter().filter(|pair| !ours.contains(pair)).map(|(key, _)| key).collect();
         let lacking = ours.iter().map(|(key, _)| key.clone()).filter(|key| there.job(key).is_none());
         let back: Vec<JobKey> = differ.iter().cloned().chain(lacking).collect();
-        here.merge(there.records_of(&differ), Number(0));
+        here.merge(there.records_of(&differ), Some(Number(0)));
         there.take_over(&leadership(5, "a"), here.records_of(&back), here.number(), Some(here.past().clone()));
         assert_eq!(here.hashes(), there.hashes(), "round {round}");
         assert_eq!(here.changed_since(Number(0)), there.changed_since(Number(0)), "round {round}");
@@ -232,7 +232,7 @@ fn an_outcome_is_shown_when_it_is_held_and_its_payload_goes_at_once() {
     assert_eq!(shown(&ledger), Some((JobState::Running, None)));
     let held = ledger.number();
     assert_eq!(ledger.tell(Number(held.0 - 1)), Vec::new());
-    assert_eq!(ledger.tell(held), vec![(job.clone(), JobState::Succeeded)]);
+    assert_eq!(ledger.tell(held), vec![(job.clone(), None, JobState::Succeeded)]);
     assert_eq!(shown(&ledger), Some((JobState::Succeeded, Some(Value(9)))));
 }
 
@@ -242,14 +242,14 @@ fn a_higher_outcome_from_the_other_side_of_a_split_replaces_the_one_shown_when_i
     let mut here = led_by("a", 1);
     here.admit(&job, payload(), admission(1, "a", 1, 4), None, Wall(1));
     let mut there = led_by("b", 2);
-    there.merge(here.changed_since(Number(0)), Number(0));
+    there.merge(here.changed_since(Number(0)), Some(Number(0)));
     here.end(&job, Outcome::Cancelled, Wall(2));
     here.tell(here.number());
     there.end(&job, Outcome::Succeeded(Value(9)), Wall(3));
-    let merged = here.merge(there.changed_since(Number(0)), Number(0));
-    assert_eq!(merged.raised, vec![(job.clone(), JobState::Cancelled, JobState::Succeeded)]);
+    here.merge(there.changed_since(Number(0)), Some(Number(0)));
     assert_eq!(here.view(&job).map(|view| view.state), Some(JobState::Cancelled), "not held yet");
-    here.tell(here.number());
+    let told = here.tell(here.number());
+    assert_eq!(told, vec![(job.clone(), Some(JobState::Cancelled), JobState::Succeeded)]);
     assert_eq!(here.view(&job).map(|view| view.state), Some(JobState::Succeeded));
 }
 

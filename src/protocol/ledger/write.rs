@@ -19,8 +19,6 @@ use super::{Attempt, Completion, Cut, Ended, Entry, Job, Ledger, Outcome, Past, 
 pub struct Merged {
     /// Jobs of which any record changed.
     pub jobs: BTreeSet<JobKey>,
-    /// Jobs whose told outcome was replaced by a higher one: from, to.
-    pub raised: Vec<(JobKey, JobState, JobState)>,
     /// Tasks that had been completed with two different values.
     pub differ: Vec<TaskKey>,
     /// Jobs that the other side's floors dropped here, too.
@@ -85,8 +83,9 @@ impl Ledger {
     }
 
     /// Joins what a follower brought. What changes takes new numbers, and so does what stands at `above` or below:
-    /// the follower's copy of it may have another number, and both must end equal (section 8).
-    pub fn merge(&mut self, records: Vec<Stamped>, above: Number) -> Merged {
+    /// the follower's copy of it may have another number, and both must end equal (section 8). None where all records
+    /// of these jobs go back to the follower in any case.
+    pub fn merge(&mut self, records: Vec<Stamped>, above: Option<Number>) -> Merged {
         let mut merged = Merged::default();
         for stamped in headers_first(records) {
             self.merge_record(stamped, above, &mut merged);
@@ -94,12 +93,13 @@ impl Ledger {
         merged
     }
 
-    fn merge_record(&mut self, theirs: Stamped, above: Number, merged: &mut Merged) {
+    fn merge_record(&mut self, theirs: Stamped, above: Option<Number>, merged: &mut Merged) {
         let name = theirs.record.name();
         let ours = self.record(&name);
         let joined = join(ours.as_ref().map(|ours| &ours.record), &theirs.record, merged);
         let unchanged = ours.as_ref().is_some_and(|ours| ours.record == joined);
-        if unchanged && ours.is_some_and(|ours| ours.stamp == theirs.stamp && ours.stamp.number > above) {
+        let is_theirs = |ours: Stamped, above| ours.stamp == theirs.stamp && ours.stamp.number > above;
+        if unchanged && above.is_none_or(|above| ours.is_some_and(|ours| is_theirs(ours, above))) {
             return;
         }
         if let Record::Floors(mut floors) = joined {
@@ -117,17 +117,10 @@ impl Ledger {
             return;
         }
         if !unchanged {
-            merged.jobs.insert(key.clone());
+            merged.jobs.insert(key);
         }
-        let before = self.jobs.get(&key).and_then(|entry| entry.told.as_ref().map(|ended| ended.outcome.state()));
         let stamp = self.next_stamp();
         self.put(Stamped { stamp, record: joined });
-        let after = self.jobs.get(&key).and_then(|entry| entry.job.ended.as_ref().map(|ended| ended.outcome.state()));
-        if let (Some(before), Some(after)) = (before, after)
-            && before != after
-        {
-            merged.raised.push((key, before, after));
-        }
     }
 
     /// Whether a joined record ends a job that is at work here at a turn of which nothing is kept: it was handed in
@@ -167,8 +160,8 @@ impl Ledger {
         jobs
     }
 
-    /// Outcomes up to `held` may be told now. Gives the jobs whose shown state this changes.
-    pub fn tell(&mut self, held: Number) -> Vec<(JobKey, JobState)> {
+    /// Outcomes up to `held` may be told now. Gives the jobs whose shown outcome this changes: from, to.
+    pub fn tell(&mut self, held: Number) -> Vec<(JobKey, Option<JobState>, JobState)> {
         let ready = |key: &&JobKey| self.jobs.get(*key).is_some_and(|entry| entry.stamp.number <= held);
         let keys: Vec<JobKey> = self.untold.iter().filter(ready).cloned().collect();
         let mut told = Vec::new();
@@ -179,7 +172,8 @@ impl Ledger {
             entry.told.clone_from(&entry.job.ended);
             let now = entry.told.as_ref().map(|ended| &ended.outcome);
             if before.as_ref() != now {
-                told.extend(now.map(|outcome| (key.clone(), outcome.state())));
+                let before = before.map(|outcome| outcome.state());
+                told.extend(now.map(|outcome| (key.clone(), before, outcome.state())));
             }
         }
         told
@@ -203,13 +197,11 @@ impl Ledger {
             Record::Job(job) => self.put_job(job, stamp),
             Record::Payload(key, payload) => {
                 if let Some(entry) = self.jobs.get_mut(&key) {
-                    entry.last = entry.last.clone().max(stamp.clone());
                     entry.payload = Some((payload, stamp));
                 }
             }
             Record::Task(key, task) => {
                 if let Some(entry) = self.jobs.get_mut(&key.job) {
-                    entry.last = entry.last.clone().max(stamp.clone());
                     entry.cuts.entry(key.slices).or_default().put(key.slice, task, stamp);
                 }
             }
@@ -251,12 +243,11 @@ impl Ledger {
         match self.jobs.get_mut(&key) {
             Some(entry) => {
                 entry.job = job;
-                entry.last = entry.last.clone().max(stamp.clone());
                 entry.stamp = stamp;
             }
             None => {
-                let (last, cuts) = (stamp.clone(), BTreeMap::new());
-                self.jobs.insert(key.clone(), Entry { job, stamp, payload: None, cuts, last, told: None });
+                let cuts = BTreeMap::new();
+                self.jobs.insert(key.clone(), Entry { job, stamp, payload: None, cuts, told: None });
             }
         }
         self.sort_in(&key, before);

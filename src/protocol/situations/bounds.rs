@@ -1,10 +1,10 @@
 //! What many of something do to one worker: each map and queue fills its bound and no more (sections 6, 8 and 10).
 //! Bounds that belong to one part are tested with it.
 
-use crate::protocol::ids::{Leadership, Number, ReplyToken};
+use crate::protocol::ids::{Leadership, Number, ReplyToken, StreamId};
 use crate::protocol::message::Request;
-use crate::protocol::testkit::{Lone, leadership, ms, query, quiet, submission};
-use crate::protocol::{Effects, Input, Stored, limits};
+use crate::protocol::testkit::{Lone, leader, leadership, ms, query, quiet, status, submission};
+use crate::protocol::{Effects, Input, Settings, Stored, limits};
 
 /// Queries that the leader never answers, as many as fit.
 fn fill_calls(n1: &mut Lone) {
@@ -57,4 +57,44 @@ fn the_queue_of_one_worker_holds_as_many_as_the_setting_says() {
         n1.called(Request::SubmitJob(submission(&format!("j{at}")))).skip();
     }
     assert_eq!(n1.worker.queue.waiting(), 256);
+}
+
+#[test]
+fn a_cluster_has_so_many_unfinished_jobs_and_one_more_waits() {
+    let settings = Settings { max_jobs_per_term: u32::MAX, queue: limits::CALLERS, ..quiet() };
+    let mut n1 = Lone::leading_with(settings, &[], 5, &[]);
+    for at in 0..=limits::UNFINISHED {
+        n1.called(Request::SubmitJob(submission(&format!("j{at}")))).skip();
+    }
+    assert_eq!((n1.worker.ledger.unfinished().len(), n1.worker.queue.waiting()), (limits::UNFINISHED, 1));
+    n1.called(Request::CancelJob(query("j0"))).skip();
+    n1.give(Input::TimerFired).skip();
+    assert_eq!((n1.worker.ledger.unfinished().len(), n1.worker.queue.waiting()), (limits::UNFINISHED, 0));
+}
+
+#[test]
+fn one_follower_more_than_a_leader_can_have_is_turned_away() {
+    let mut n1 = Lone::leading(&[], 5, &[]);
+    for _ in 0..limits::FOLLOWERS {
+        n1.opened();
+    }
+    n1.give(Input::FollowerOpened { stream: StreamId(9_999) }).is("
+            down 9999 NOT LEADER but 5-n1
+            close down 9999
+            = leading 5-n1, admitted 0, held 0, jac 0, at 5-n1#0
+        ");
+}
+
+#[test]
+fn leaderships_that_are_met_are_remembered_up_to_a_bound_and_no_longer_than_a_heartbeat() {
+    let mut n1 = Lone::following(&["n2"], 3, "n3", 5);
+    for term in 10..200 {
+        let status = status("n2", Some(leader(term, "n7", 0)));
+        n1.called(Request::Ping(Some(status))).skip();
+    }
+    let remembered = n1.worker.met.len();
+    assert!((2..=64).contains(&remembered), "{remembered}");
+    n1.wait(ms(151));
+    n1.called(Request::Ping(Some(status("n2", Some(leader(300, "n7", 0)))))).skip();
+    assert_eq!(n1.worker.met.len(), 1);
 }

@@ -285,3 +285,10 @@ fn a_call_that_times_out_at_its_leader_does_not_end_the_leadership() {
     n1.called(Request::SubmitJob(submission("j"))).skip();
     n1.fail("n3 SUBMIT", CallFailure::TimedOut).only("= ").is("= following 3-n3, jac 0, at 3-n3#0, 1 queued");
 }
+
+#[test]
+fn a_follower_that_is_told_of_a_higher_incarnation_ends_and_of_a_lower_one_does_not() {
+    let mut n1 = Lone::following(&["n2"], 3, "n3", 5);
+    n1.frame(Down::Superseded(Incarnation(1))).only("ended").is("");
+    n1.frame(Down::Superseded(Incarnation(2))).only("ended").is("ended Superseded(Incarnation(2))");
+}

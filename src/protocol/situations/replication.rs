@@ -1,13 +1,13 @@
 //! A leader and its followers' streams (sections 1 and 8): joining by position, what is sent when, what is held.
 
-use crate::protocol::ids::{Jac, Number, Position, StreamId, Term};
+use crate::protocol::ids::{Incarnation, Jac, Member, Number, Position, StreamId, Term};
 use crate::protocol::input::Input;
 use crate::protocol::ledger::{Ledger, Past, Stamped};
 use crate::protocol::limits::BATCHES_IN_FLIGHT;
-use crate::protocol::message::{Down, Purpose, Request, Up};
+use crate::protocol::message::{Down, Purpose, Request, Status, Up};
 use crate::protocol::testkit::lone::{ack, join, join_at};
 use crate::protocol::testkit::{
-    Lone, announce, job, leader, leadership, ms, node, quiet, submission, sum_to_100, task,
+    Lone, announce, job, leader, leadership, member, ms, node, quiet, status, submission, sum_to_100, task,
 };
 use crate::protocol::time::Wall;
 use crate::protocol::view::Admission;
@@ -103,7 +103,7 @@ fn a_follower_with_a_foreign_past_exchanges_hashes_and_then_the_jobs_that_differ
         ");
     n1.sent(stream, Up::Upload(records)).is("
             save 2 [job theirs, payload theirs] at 5-n1#5, term 5, jac 0
-            down 101 BATCH joins 5-n1#5 [job theirs, payload theirs, job old, payload old, task old/0 of 4 attempt 1 at n1, job theirs, payload theirs] held 2
+            down 101 BATCH joins 5-n1#5 [job theirs, payload theirs, job old, payload old, task old/0 of 4 attempt 1 at n1] held 2
             note follower-joined
             moved theirs
             = leading 5-n1, admitted 0, held 2, jac 0, at 5-n1#5
@@ -136,7 +136,7 @@ fn what_changes_while_jobs_are_compared_is_not_missed() {
     n1.saved().skip();
     n1.computed(1, 1).skip();
     n1.sent(stream, Up::Upload(records)).only("down").is("
-            down 101 BATCH joins 5-n1#9 [job theirs, payload theirs, job new, payload new, task old/0 of 4 done by n1, task old/1 of 4 attempt 1 at n1, job theirs, payload theirs] held 2
+            down 101 BATCH joins 5-n1#9 [job theirs, payload theirs, job new, payload new, task old/0 of 4 done by n1, task old/1 of 4 attempt 1 at n1] held 2
         ");
 }
 
@@ -385,4 +385,38 @@ fn a_frame_on_a_stream_that_nobody_knows_changes_nothing() {
         ");
     n1.give(Input::LeaderEnded { stream: StreamId(7) }).is("= leading 5-n1, admitted 0, held 0, jac 0, at 5-n1#0");
     n1.give(Input::LeaderStirred { stream: StreamId(7) }).is("= leading 5-n1, admitted 0, held 0, jac 0, at 5-n1#0");
+}
+
+/// What `name` says as it joins in this incarnation.
+fn join_in(incarnation: u64, name: &str) -> Up {
+    let member = Member { incarnation: Incarnation(incarnation), ..member(name) };
+    let status = Status { member, ..status(name, Some(leader(5, "n1", 0))) };
+    Up::Join { status, position: Position::default(), jobs: 0 }
+}
+
+#[test]
+fn of_two_live_owners_of_a_node_id_the_lower_incarnation_is_told_that_the_other_owns_it() {
+    let mut n1 = Lone::leading(&[], 5, &["n2"]);
+    let newer = n1.opened();
+    n1.sent(newer, join_in(7, "n2")).only("down 102 BATCH").is("down 102 BATCH joins 5-n1#0 [] held 0");
+    let older = n1.opened();
+    n1.sent(older, join_in(3, "n2")).is("
+            down 103 SUPERSEDED by 7
+            close down 103
+            = leading 5-n1, admitted 0, held 0, jac 0, at 5-n1#0
+        ");
+}
+
+#[test]
+fn a_leader_whose_node_id_a_higher_incarnation_owns_ends() {
+    let mut n1 = Lone::leading(&[], 5, &["n2"]);
+    let clone = n1.opened();
+    n1.sent(clone, join_in(9, "n1")).only("ended").is("ended Superseded(Incarnation(9))");
+}
+
+#[test]
+fn an_earlier_start_of_the_leader_itself_is_told_that_it_is_over() {
+    let mut n1 = Lone::leading(&[], 5, &["n2"]);
+    let earlier = n1.opened();
+    n1.sent(earlier, join_in(0, "n1")).only("down 102 SUPERSEDED").is("down 102 SUPERSEDED by 1");
 }

@@ -88,7 +88,7 @@ fn a_replica_that_comes_back_with_an_unfinished_copy_takes_the_outcome_of_the_li
     ends(&mut here, "a", 1, 10);
     here.tell(here.number());
     here.retain(Keep { breakdowns: 0, lines: 9 });
-    here.merge(back.changed_since(Number(0)), Number(0));
+    here.merge(back.changed_since(Number(0)), Some(Number(0)));
     let view = here.view(&job("a")).expect("a line");
     assert_eq!((view.state, view.tasks.len()), (JobState::Succeeded, 0));
     assert!(!here.is_unfinished(&job("a")));
@@ -104,7 +104,7 @@ fn a_join_with_the_other_part_s_floors_drops_here_what_is_under_them() {
         ledger.tell(ledger.number());
     }
     there.retain(Keep { breakdowns: 1, lines: 1 });
-    let merged = here.merge(there.changed_since(Number(0)), Number(0));
+    let merged = here.merge(there.changed_since(Number(0)), Some(Number(0)));
     assert_eq!(jobs_of(&here), ["newer"]);
     assert!(merged.gone.contains(&job("old")), "whoever watches it learns that it is gone");
 }
@@ -122,7 +122,7 @@ fn a_job_at_work_here_stays_when_a_copy_comes_whose_end_is_long_forgotten() {
     let before = here.number();
     let mut back = ledger("n2");
     ends(&mut back, "a", 1, 100);
-    here.merge(back.changed_since(Number(0)), Number(0));
+    here.merge(back.changed_since(Number(0)), Some(Number(0)));
     assert!(here.is_unfinished(&job("a")));
     let sent: Vec<RecordName> = here.changed_since(before).iter().map(|stamped| stamped.record.name()).collect();
     assert!(sent.contains(&RecordName::Job(job("a"))) && sent.contains(&RecordName::Payload(job("a"))), "{sent:?}");

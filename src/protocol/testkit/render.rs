@@ -315,6 +315,7 @@ pub(crate) fn up(frame: &Up) -> String {
 pub(crate) fn down(frame: &Down) -> String {
     let ids = |keys: &[JobKey]| joined(keys.iter().map(|key| key.id.to_string()));
     match frame {
+        Down::Superseded(by) => format!("SUPERSEDED by {by}"),
         Down::NotLeader(next) => format!("NOT LEADER but {}", whom(next.as_ref())),
         Down::Rejoin(leader) => format!("REJOIN {}", of(&leader.leadership)),
         Down::WantRecords(above) => format!("WANT RECORDS above {above}"),

@@ -415,6 +415,7 @@ impl Samples {
 
     pub(crate) fn down(&mut self) -> Down {
         match self.dice.below(8) {
+            0 if self.chance() => Down::Superseded(Incarnation(self.number())),
             0 => Down::NotLeader(self.option(Samples::leader)),
             1 => Down::Rejoin(self.leader()),
             2 => Down::WantRecords(Number(self.number())),

@@ -12,6 +12,7 @@ use crate::protocol::input::Input;
 use crate::protocol::ledger::Keep;
 use crate::protocol::limits::Rotation;
 use crate::protocol::message::{Announce, Elect, ExecuteTask, Leader, ListJobs, Purpose, Request, SubmitJob};
+use crate::protocol::saving::Saving;
 use crate::protocol::time::Wall;
 
 use super::super::network::{Fate, Network};
@@ -27,7 +28,8 @@ impl Scenario {
             ["jac", name, value] => {
                 let jac = Jac(value.parse().ok()?);
                 let worker = self.net().worker_mut(name);
-                (worker.jac, worker.journalled_jac) = (jac, jac);
+                worker.jac = jac;
+                worker.saving = Saving::new(worker.ledger.number(), jac);
             }
             ["show", what] => self.shown.push((*what).to_owned()),
             ["hide", what] => self.shown.retain(|shown| shown != what),

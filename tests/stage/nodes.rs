@@ -1,9 +1,15 @@
 //! Nodes as processes of their own, on real sockets, so that they can be killed.
+//!
+//! Shared by the tests that need such nodes; each takes what it needs of it.
 
+use std::collections::VecDeque;
+use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use floodline::client::Client;
@@ -21,6 +27,16 @@ use tokio::time::timeout;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// How long a state may change without a line in any log.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Lines of a log that are kept.
+const KEPT: usize = 20_000;
+
+/// The binary as it was when the first node started. A test starts nodes again for minutes, and a build may replace
+/// the file meanwhile.
+fn program() -> PathBuf {
+    static OPEN: OnceLock<File> = OnceLock::new();
+    let file = OPEN.get_or_init(|| File::open(env!("CARGO_BIN_EXE_floodline")).expect("cargo has built it"));
+    PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()))
+}
 
 /// Waits for something, with a bound.
 pub(crate) async fn within<T>(what: &str, event: impl Future<Output = T>) -> T {
@@ -30,6 +46,7 @@ pub(crate) async fn within<T>(what: &str, event: impl Future<Output = T>) -> T {
 /// A node; it is killed with its test.
 pub(crate) struct Node {
     pub(crate) name: String,
+    /// Where it listens itself; what it advertises may lead through something in between.
     pub(crate) address: Address,
     pub(crate) http: SocketAddr,
     process: Child,
@@ -39,21 +56,57 @@ pub(crate) struct Node {
 
 /// What a node has logged.
 struct Log {
-    lines: Arc<Mutex<Vec<String>>>,
+    lines: Arc<Mutex<Lines>>,
     /// Counts them.
     count: watch::Receiver<usize>,
     reader: JoinHandle<()>,
 }
 
+/// The latest lines of a log, and of all that went before those that no healthy node writes.
+#[derive(Default)]
+struct Lines {
+    /// How many are not kept any more.
+    gone: usize,
+    kept: VecDeque<String>,
+    complaints: Vec<String>,
+}
+
+impl Lines {
+    fn push(&mut self, line: String) {
+        if line.contains("\"ERROR\"") || line.contains("panicked") {
+            self.complaints.push(line.clone());
+        }
+        if self.kept.len() >= KEPT {
+            self.kept.pop_front();
+            self.gone += 1;
+        }
+        self.kept.push_back(line);
+    }
+
+    fn len(&self) -> usize {
+        self.gone + self.kept.len()
+    }
+
+    fn after(&self, seen: usize) -> impl Iterator<Item = &String> {
+        self.kept.iter().skip(seen.saturating_sub(self.gone))
+    }
+}
+
 impl Node {
     /// Starts one; when this returns its ports are open.
     pub(crate) async fn start(name: &str, arguments: &[String]) -> Node {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_floodline"));
+        let mut command = Command::new(program());
         for (variable, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("FLOODLINE_")) {
             command.env_remove(variable);
         }
-        command.args(["node", "--until-stdin-closes", "--log-format", "json", "--log-level", "debug"]);
-        let own = ["--listen=127.0.0.1:0", "--http-listen=127.0.0.1:0", "--advertise=127.0.0.1:0", "--concurrency=1"];
+        command.args(["node", "--until-stdin-closes", "--log-format", "json"]);
+        let own = [
+            "--listen=127.0.0.1:0",
+            "--http-listen=127.0.0.1:0",
+            "--advertise=127.0.0.1:0",
+            "--concurrency=1",
+            "--log-level=debug",
+        ];
         let is_given = |own: &&str| arguments.iter().any(|given| given.split('=').next() == own.split('=').next());
         command.args(own.iter().filter(|own| !is_given(own)));
         command.args(["--node-id", name]).args(arguments).kill_on_drop(true);
@@ -62,14 +115,19 @@ impl Node {
         let stdin = process.stdin.take();
         let mut log = Log::read(process.stderr.take().expect("piped"));
         let first = within("starting", log.line(|line| line["message"] == "starting")).await;
-        let text = |key: &str| first[key].as_str().expect("an address").to_owned();
-        let address = Address::new(&text("address")).expect("a good address");
-        Node { name: name.to_owned(), address, http: text("http").parse().expect("an address"), process, stdin, log }
+        let address = Address::new(&format!("127.0.0.1:{}", first["grpc_port"])).expect("a good address");
+        let http = first["http"].as_str().and_then(|http| http.parse().ok()).expect("an address");
+        Node { name: name.to_owned(), address, http, process, stdin, log }
+    }
+
+    /// Its process, while nobody has waited for its end.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id().expect("it runs")
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        let pid = self.process.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
-        kill_process(pid.expect("it runs"), signal).expect("it is there");
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
+        kill_process(pid.expect("a process"), signal).expect("it is there");
     }
 
     pub(crate) fn close_stdin(&mut self) {
@@ -97,10 +155,15 @@ impl Node {
         within(what, self.log.line(is_it)).await
     }
 
+    /// The lines of its log so far that are such.
+    pub(crate) fn said(&self, is_it: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let lines = self.log.lines.lock().expect("no reader panicked");
+        lines.after(0).filter_map(|line| serde_json::from_str(line).ok()).filter(is_it).collect()
+    }
+
     /// The lines of its log that no healthy node writes.
     fn complaints(&self) -> Vec<String> {
-        let lines = self.log.lines.lock().expect("no reader panicked");
-        lines.iter().filter(|line| line.contains("\"ERROR\"") || line.contains("panicked")).cloned().collect()
+        self.log.lines.lock().expect("no reader panicked").complaints.clone()
     }
 }
 
@@ -110,7 +173,8 @@ impl Drop for Node {
         if !std::thread::panicking() {
             assert_eq!(self.complaints(), Vec::<String>::new(), "{}", self.name);
         } else if let Ok(lines) = self.log.lines.lock() {
-            let log = format!("log of {}:\n{}\n", self.name, lines.join("\n"));
+            let log = Vec::from_iter(lines.after(0).map(String::as_str)).join("\n");
+            let log = format!("log of {}:\n{log}\n", self.name);
             std::io::stderr().lock().write_all(log.as_bytes()).ok();
         }
     }
@@ -118,7 +182,7 @@ impl Drop for Node {
 
 impl Log {
     fn read(log: tokio::process::ChildStderr) -> Log {
-        let lines = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::new(Mutex::new(Lines::default()));
         let (counter, count) = watch::channel(0);
         let kept = Arc::clone(&lines);
         let reader = tokio::spawn(async move {
@@ -137,7 +201,7 @@ impl Log {
             self.count.borrow_and_update();
             {
                 let lines = self.lines.lock().expect("no reader panicked");
-                for line in &lines[seen..] {
+                for line in lines.after(seen) {
                     match serde_json::from_str(line) {
                         Ok(line) if is_it(&line) => return line,
                         _ => {}
@@ -146,7 +210,7 @@ impl Log {
                 seen = lines.len();
             }
             let more = self.count.changed().await;
-            assert!(more.is_ok(), "the log ended: {:?}", self.lines.lock().expect("no reader panicked"));
+            assert!(more.is_ok(), "the log ended: {:?}", self.lines.lock().expect("no reader panicked").kept);
         }
     }
 }
@@ -199,31 +263,39 @@ impl Cluster {
         &self,
         fits: impl Fn(&Leadership, &[ClusterView]) -> bool,
     ) -> (Leadership, Vec<ClusterView>) {
-        within("settling", async {
-            loop {
-                let mut views = Vec::new();
-                for worker in &self.workers {
-                    views.push(worker.view().await);
-                }
-                let first = views.first().and_then(|view| view.leadership.clone());
-                if let Some(first) = first
-                    && views.iter().all(|view| view.leadership.as_ref() == Some(&first))
-                    && fits(&first, &views)
-                {
-                    return (first, views);
-                }
-                self.any_says_more().await;
-            }
-        })
-        .await
+        settled(&Vec::from_iter(&self.workers), fits).await
     }
+}
 
-    async fn any_says_more(&self) {
-        let mut counts: Vec<_> = self.workers.iter().map(|worker| worker.log.count.clone()).collect();
-        let mut first: tokio::task::JoinSet<()> = tokio::task::JoinSet::new();
-        for mut count in counts.drain(..) {
-            first.spawn(async move { count.changed().await.unwrap_or_default() });
+/// Waits until these workers follow one leadership that `fits`.
+pub(crate) async fn settled(
+    workers: &[&Node],
+    fits: impl Fn(&Leadership, &[ClusterView]) -> bool,
+) -> (Leadership, Vec<ClusterView>) {
+    within("settling", async {
+        loop {
+            let mut views = Vec::new();
+            for worker in workers {
+                views.push(worker.view().await);
+            }
+            let first = views.first().and_then(|view| view.leadership.clone());
+            if let Some(first) = first
+                && views.iter().all(|view| view.leadership.as_ref() == Some(&first))
+                && fits(&first, &views)
+            {
+                return (first, views);
+            }
+            any_says_more(workers).await;
         }
-        timeout(LOOK_AGAIN, first.join_next()).await.ok();
+    })
+    .await
+}
+
+async fn any_says_more(workers: &[&Node]) {
+    let mut first: tokio::task::JoinSet<()> = tokio::task::JoinSet::new();
+    for worker in workers {
+        let mut count = worker.log.count.clone();
+        first.spawn(async move { count.changed().await.unwrap_or_default() });
     }
+    timeout(LOOK_AGAIN, first.join_next()).await.ok();
 }
