@@ -156,7 +156,10 @@ impl Store {
             }
             let mut remembered = writing.open_table(REMEMBERED)?;
             for (node, jac) in saves.iter().flat_map(|save| &save.remembered) {
-                remembered.insert(node.as_str(), jac.0)?;
+                match jac {
+                    Some(jac) => remembered.insert(node.as_str(), jac.0)?,
+                    None => remembered.remove(node.as_str())?,
+                };
             }
             let mut rows = writing.open_table(ROWS)?;
             if let Some(past) = saves.iter().rev().find_map(|save| save.past.as_ref()) {

@@ -73,8 +73,8 @@ pub struct Save {
     pub jac: Jac,
     /// This worker's incarnation.
     pub incarnation: Incarnation,
-    /// JACs of other workers that this one remembers for them, as far as they changed (section 6).
-    pub remembered: Vec<(NodeId, Jac)>,
+    /// JACs of workers that this one remembers for them, as far as they changed (section 6); none: it is forgotten.
+    pub remembered: Vec<(NodeId, Option<Jac>)>,
 }
 
 /// Something on a Replicate stream.

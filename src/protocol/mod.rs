@@ -8,7 +8,7 @@
 //! | `Elect`, its answers | [`election`]: flood, campaign | 6 |
 //! | `Announce`, its answers | [`election`]: announce, settle | 6 |
 //! | leader's frames, its stream's end | [`following`], [`leadership`] | 6, 8 |
-//! | followers' streams and frames | [`replication`] | 8 |
+//! | followers' streams and frames | [`replication`], [`holding`] | 1, 8 |
 //! | `AddNeighbor`, `RemoveNeighbor`, `Ping`, membership | [`neighbours`] | 4, 5 |
 //! | `SubmitJob` | [`queue`] | 7 |
 //! | `CancelJob`, `GetJob`, `ListJobs`, `GetCluster` | [`requests`] | 7, 9 |
@@ -25,6 +25,7 @@ pub mod effects;
 mod election;
 mod executor;
 mod following;
+mod holding;
 pub mod ids;
 pub mod input;
 mod leadership;

@@ -27,7 +27,12 @@ impl Disk {
     pub(crate) fn apply(&mut self, save: &Save) {
         save.records.iter().for_each(|stamped| self.put(stamped.clone()));
         save.removed.iter().for_each(|name| self.remove(name));
-        self.remembered.extend(save.remembered.iter().cloned());
+        for (node, jac) in &save.remembered {
+            match jac {
+                Some(jac) => self.remembered.insert(node.clone(), *jac),
+                None => self.remembered.remove(node),
+            };
+        }
         self.position = save.position.clone();
         self.past = save.past.clone().unwrap_or_else(|| std::mem::take(&mut self.past));
         self.term = save.term;

@@ -28,7 +28,12 @@ impl Disk {
         self.position = save.position.clone();
         self.past = save.past.clone().unwrap_or_else(|| std::mem::take(&mut self.past));
         (self.term, self.jac) = (save.term, save.jac);
-        self.remembered.extend(save.remembered.iter().cloned());
+        for (node, jac) in &save.remembered {
+            match jac {
+                Some(jac) => self.remembered.insert(node.clone(), *jac),
+                None => self.remembered.remove(node),
+            };
+        }
     }
 
     pub(crate) fn stored(&self) -> Stored {

@@ -84,8 +84,8 @@ pub struct Unsaved {
     pub removed: Vec<RecordName>,
     /// The past, if it changed.
     pub past: Option<Past>,
-    /// JACs remembered, as far as they rose.
-    pub jacs: Vec<(NodeId, Jac)>,
+    /// JACs remembered, as far as they rose; none: it is forgotten.
+    pub jacs: Vec<(NodeId, Option<Jac>)>,
 }
 
 impl Ledger {
@@ -190,7 +190,7 @@ impl Ledger {
         let removed: Vec<RecordName> = std::mem::take(&mut self.removed).into_iter().collect();
         let past = if records.is_empty() && removed.is_empty() { None } else { self.take_unsaved_past() };
         let jacs = std::mem::take(&mut self.unsaved_jacs);
-        let jacs = jacs.into_iter().filter_map(|node| self.jacs.get(&node).map(|jac| (node.clone(), *jac))).collect();
+        let jacs = jacs.into_iter().map(|node| (node.clone(), self.jacs.get(&node).copied())).collect();
         Unsaved { records, removed, past, jacs }
     }
 

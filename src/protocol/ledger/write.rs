@@ -262,9 +262,12 @@ impl Ledger {
         if self.jacs.len() >= limits::REMEMBERED && !self.jacs.contains_key(node) {
             let lowest = self.jacs.iter().min_by_key(|(_, jac)| **jac).map(|(node, jac)| (node.clone(), *jac));
             match lowest {
-                Some((lowest, known)) if known < jac => self.jacs.remove(&lowest),
+                Some((lowest, known)) if known < jac => {
+                    self.jacs.remove(&lowest);
+                    self.unsaved_jacs.insert(lowest);
+                }
                 _ => return,
-            };
+            }
         }
         self.jacs.insert(node.clone(), jac);
         self.unsaved_jacs.insert(node.clone());
