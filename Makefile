@@ -8,10 +8,10 @@ SEEDS ?= 2000
 FIRST ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test sim worlds endure transcripts mutants verify fix pure clean
+.PHONY: help build demo test sim sim-selftest worlds endure transcripts mutants verify fix pure clean
 
 help:
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## Build the program, optimised
 	$(CARGO) build --release --locked
@@ -29,6 +29,11 @@ sim: ## Simulate whole clusters from SEEDS seeds (2000), beginning with FIRST (1
 
 worlds: ## Search small worlds exhaustively, within the bounds that it prints; WORLD=n runs the n-th search alone
 	FLOODLINE_WORLDS=$(or $(WORLD),all) $(CARGO) test --release --locked --test worlds -- --nocapture
+
+sim-selftest: ## Break rules of the core on purpose (BREAK=words for some): the simulator has to notice each within 1,000 seeds
+	@mkdir -p $(TARGET_DIR)/selftest
+	$(RUSTC) --edition 2024 --test -o $(TARGET_DIR)/selftest/selftest tests/selftest/main.rs
+	FLOODLINE_SELFTEST="$(or $(BREAK),all)" FLOODLINE_SELFTEST_DIR=$(TARGET_DIR)/selftest $(TARGET_DIR)/selftest/selftest --nocapture
 
 endure: ## Kill, freeze, wipe, split and count real clusters in full, for a quarter of an hour; TEST=name runs one of them
 	FLOODLINE_KILLS=20 FLOODLINE_FREEZES=5 FLOODLINE_SPLIT_SECONDS=60 FLOODLINE_ELECTIONS=10000 FLOODLINE_STARTS=1000 \

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::jobs::{Kind, Value};
 use crate::protocol::ids::JobKey;
-use crate::protocol::view::{JobState, JobView, TaskState};
+use crate::protocol::view::{DEADLINE_PASSED, JobState, JobView, TaskState};
 
 use super::Verdict;
 use super::history::{Outcome, Right, Seen, Sight};
@@ -18,6 +18,7 @@ struct Owed {
     right: Option<Right>,
     acknowledged: bool,
     cancel_asked: bool,
+    deadline: bool,
     gone: bool,
 }
 
@@ -35,6 +36,7 @@ impl G1 {
         match seen {
             Seen::Submitted { job, right } => self.owed(job).right = Some(*right),
             Seen::CancelAsked(job) => self.owed(job).cancel_asked = true,
+            Seen::DeadlineSet(job) => self.owed(job).deadline = true,
             Seen::Gone(job) => self.owed(job).gone = true,
             Seen::Outcome { job, outcome: Outcome::Acknowledged } => {
                 let owed = self.owed(job);
@@ -77,6 +79,7 @@ impl G1 {
             (JobState::Succeeded, Some(answer), Some(Right::Answer(right))) if answer == right => None,
             (JobState::Succeeded, answer, right) => Some(format!("succeeded with {answer:?}, right is {right:?}")),
             (JobState::Failed, None, Some(Right::Fails)) => None,
+            (JobState::Failed, None, _) if owed.deadline && is_late(view) => None,
             (JobState::Failed, ..) => Some(format!("failed ({:?}), right is {:?}", view.error, owed.right)),
             (JobState::Cancelled, None, _) if owed.cancel_asked => None,
             (JobState::Cancelled, ..) => Some("is cancelled, but nobody asked for it".to_owned()),
@@ -105,6 +108,11 @@ impl G1 {
             }
         }
     }
+}
+
+/// Whether a job failed for its deadline, by what it says.
+fn is_late(view: &JobView) -> bool {
+    view.error.as_deref() == Some(DEADLINE_PASSED)
 }
 
 /// Why a view does not count each task once; none if it does.

@@ -45,6 +45,7 @@ impl G2 {
             | Seen::Outcome { .. }
             | Seen::CancelAsked(_)
             | Seen::JobEnded { .. }
+            | Seen::DeadlineSet(_)
             | Seen::Left { .. }
             | Seen::Admitted { .. }
             | Seen::JacTold { .. }

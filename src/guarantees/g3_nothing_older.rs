@@ -31,6 +31,7 @@ impl G3 {
             | Seen::Outcome { .. }
             | Seen::CancelAsked(_)
             | Seen::JobEnded { .. }
+            | Seen::DeadlineSet(_)
             | Seen::Shown { .. }
             | Seen::Relayed { .. }
             | Seen::Told { .. }

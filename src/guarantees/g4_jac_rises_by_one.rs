@@ -48,6 +48,7 @@ impl G4 {
             | Seen::Outcome { .. }
             | Seen::CancelAsked(_)
             | Seen::JobEnded { .. }
+            | Seen::DeadlineSet(_)
             | Seen::Left { .. }
             | Seen::Follows { .. }
             | Seen::Led { .. }

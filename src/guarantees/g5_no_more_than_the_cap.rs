@@ -46,6 +46,7 @@ impl G5 {
             | Seen::Outcome { .. }
             | Seen::CancelAsked(_)
             | Seen::JobEnded { .. }
+            | Seen::DeadlineSet(_)
             | Seen::Left { .. }
             | Seen::JacTold { .. }
             | Seen::Follows { .. }

@@ -39,6 +39,7 @@ impl G6 {
             | Seen::Outcome { .. }
             | Seen::CancelAsked(_)
             | Seen::JobEnded { .. }
+            | Seen::DeadlineSet(_)
             | Seen::Shown { .. }
             | Seen::Relayed { .. }
             | Seen::Admitted { .. }

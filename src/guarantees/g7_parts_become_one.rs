@@ -35,6 +35,7 @@ impl G7 {
             | Seen::Submitted { .. }
             | Seen::CancelAsked(_)
             | Seen::JobEnded { .. }
+            | Seen::DeadlineSet(_)
             | Seen::Shown { .. }
             | Seen::Relayed { .. }
             | Seen::Told { .. }

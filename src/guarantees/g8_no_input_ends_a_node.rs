@@ -17,6 +17,7 @@ pub(super) fn see(seen: &Seen, verdict: &mut Verdict) {
         | Seen::Outcome { .. }
         | Seen::CancelAsked(_)
         | Seen::JobEnded { .. }
+        | Seen::DeadlineSet(_)
         | Seen::Shown { .. }
         | Seen::Relayed { .. }
         | Seen::Told { .. }

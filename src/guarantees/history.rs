@@ -53,6 +53,8 @@ pub enum Seen {
         /// What.
         outcome: Outcome,
     },
+    /// A client gives a job a deadline: it may fail for that.
+    DeadlineSet(JobKey),
     /// A client is about to ask for a job's end.
     CancelAsked(JobKey),
     /// A node showed a job as its own replica has it (ListJobs). Those of one process come in the order in which it
@@ -214,6 +216,7 @@ impl Seen {
             | Seen::CancelAsked(_)
             | Seen::Left { .. }
             | Seen::JobEnded { .. }
+            | Seen::DeadlineSet(_)
             | Seen::Admitted { .. }
             | Seen::JacTold { .. }
             | Seen::Follows { .. }

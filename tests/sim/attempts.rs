@@ -26,6 +26,13 @@ pub(crate) struct Attempts {
     active: bool,
 }
 
+impl Attempts {
+    /// Whether its leadership has become active.
+    pub(crate) fn is_active(&self) -> bool {
+        self.active
+    }
+}
+
 impl World {
     pub(crate) fn note_attempt(&mut self, at: usize, notice: &Notice) {
         let Some(process) = &mut self.hosts[at].process else { return };

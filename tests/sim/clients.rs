@@ -197,7 +197,11 @@ impl World {
         errand.serial += 1;
         let (serial, job, right) = (errand.serial, errand.key.clone(), errand.right);
         let payload = errand.planned.payload.clone();
-        let request = SubmitJob { key: job.clone(), payload, deadline: None, forwarded: false };
+        let deadline = errand.planned.deadline;
+        let request = SubmitJob { key: job.clone(), payload, deadline, forwarded: false };
+        if deadline.is_some() {
+            self.see(Seen::DeadlineSet(job.clone()));
+        }
         self.see(Seen::Submitted { job, right });
         self.call(at, ErrandCall::Submit, Request::SubmitJob(request));
         let patience = *self.dice.pick(&[500, 2_000, 8_000, 30_000]).unwrap_or(&2_000);
@@ -244,6 +248,9 @@ impl World {
             Code::ResourceExhausted if self.plan.settings.queue < 256 => {
                 self.marks.hit(Mark::QueueFull);
                 self.submit_soon(at);
+            }
+            Code::DeadlineExceeded if self.errands[at].planned.deadline.is_some() => {
+                self.errands[at].stage = Stage::Over
             }
             // "But for a full queue the user is never told to submit again", by a worker that stays.
             Code::Unavailable | Code::DeadlineExceeded => self.submit_soon(at),

@@ -12,6 +12,7 @@ mod attempts;
 mod calls;
 mod clients;
 mod compact;
+mod deadlines;
 mod deaths;
 mod disk;
 mod faults;
@@ -26,6 +27,7 @@ mod replicas;
 mod returning;
 mod run;
 mod settle;
+mod shrink;
 mod streams;
 mod subscribers;
 mod truth;
@@ -58,8 +60,10 @@ fn every_seed_keeps_the_guarantees_and_all_together_reach_every_mark() {
     writeln!(out, "{}{seeds} seeds, {} steps in {took:.1} s", report.marks.table(seeds), report.steps)
         .expect("stdout is open");
     for (seed, failure) in &report.failures {
-        let replay = format!("FLOODLINE_SEED={seed} cargo test --release --test sim every_seed -- --nocapture");
-        writeln!(out, "seed {seed}: {failure}\n  replay: {replay}").expect("stdout is open");
+        writeln!(out, "seed {seed}: {failure}\n  replay: make sim SEED={seed}").expect("stdout is open");
+    }
+    if let Some((seed, failure)) = report.failures.first().filter(|_| number("FLOODLINE_FAILURES").is_none()) {
+        writeln!(out, "{}", shrink::story(*seed, failure)).expect("stdout is open");
     }
     assert!(
         report.failures.is_empty(),

@@ -66,6 +66,8 @@ pub(crate) struct ErrandPlan {
     pub(crate) payload: Payload,
     pub(crate) at: Time,
     pub(crate) cancels: bool,
+    /// By a clock that is right.
+    pub(crate) deadline: Option<Wall>,
     pub(crate) subscribes: bool,
     /// Another payload may be there under its id.
     pub(crate) rival: bool,
@@ -76,6 +78,9 @@ pub(crate) struct ErrandPlan {
 fn pick<T: Copy>(dice: &mut Dice, of: &[T]) -> T {
     *dice.pick(of).expect("not empty")
 }
+
+/// The wall clock at the beginning, about.
+const WALL: u64 = 1_700_000_000_000;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const SECS: fn(u64) -> Duration = Duration::from_secs;
@@ -134,7 +139,7 @@ fn hosts(dice: &mut Dice, workers: u64, calm: bool, hurt_for: Duration) -> Vec<H
             + if at < workers { dice.span(Duration::ZERO, spread) } else { dice.span(MS(1_500), hurt_for) },
         concurrency: 1 + u32::try_from(dice.below(3)).unwrap_or(0),
         drift: i64::try_from(dice.below(2 * drift + 1)).unwrap_or(0) - drift.cast_signed(),
-        wall: Wall(1_700_000_000_000 + dice.below(2_000)),
+        wall: Wall(WALL + dice.below(2_000)),
         slow: if dice.below(8) == 0 { 30 } else { 1 },
     };
     (0..workers + joiners).map(host).collect()
@@ -154,6 +159,7 @@ fn errands(dice: &mut Dice, hurt_for: Duration) -> Vec<ErrandPlan> {
             payload,
             at: Time::ZERO + dice.span(MS(20), hurt_for),
             cancels: dice.below(8) == 0,
+            deadline: (dice.below(12) == 0).then(|| Wall(WALL + dice.below(12_000))),
             subscribes: dice.below(4) > 0,
             rival,
             bare: !rival && dice.below(2) == 0,

@@ -135,6 +135,11 @@ pub(crate) struct Process {
     pub(crate) lost_disk: bool,
     /// The highest JAC that others said to remember for it.
     pub(crate) reminded: Jac,
+    /// The wall clock at its last step and at the one before.
+    pub(crate) wall_now: Wall,
+    pub(crate) wall_before: Wall,
+    /// It led, and admitted, when its last step began.
+    pub(crate) led_a_step: bool,
     pub(crate) attempts: Attempts,
 }
 
@@ -186,6 +191,9 @@ impl Process {
             first_life: true,
             lost_disk: false,
             reminded: Jac(0),
+            wall_now: Wall(0),
+            wall_before: Wall(0),
+            led_a_step: false,
             attempts: Attempts::default(),
         }
     }

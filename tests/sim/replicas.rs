@@ -18,6 +18,7 @@ impl World {
         let (node, life, leads) = (process.member.node.clone(), process.life, process.leads.clone());
         self.note_numbers(at, save);
         self.check_tasks(at, save);
+        self.check_deadlines(at, save);
         for stamped in &save.records {
             let (Record::Job(job), Some(leads)) = (&stamped.record, &leads) else { continue };
             let own = |term: Term, leader| term == leads.term && leader == &leads.leader;

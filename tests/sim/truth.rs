@@ -49,6 +49,8 @@ impl World {
         (process.stepped_at, process.was_frozen) = (now, gap > longest);
         process.led_before = process.leads.clone();
         process.ended_now = None;
+        self.note_clock(at);
+        self.note_shortage(at, input);
         self.note_reminder(at, input);
         let Some(process) = &mut self.hosts[at].process else { return };
         match input {
@@ -159,9 +161,13 @@ impl World {
                 self.marks.hit(Mark::MovedUp);
                 self.see(Seen::Led { process: identity, leadership: to.clone() });
             }
-            Notice::LeadershipEnded(leadership, _) => {
+            Notice::LeadershipEnded(leadership, why) => {
+                let hands_over = *why == "it hands over";
                 process.leads = None;
                 process.ended_now = Some(leadership.clone());
+                if hands_over && process.disk.jobs().any(|job| job.ended.is_none()) {
+                    self.marks.hit(Mark::HandedOver);
+                }
                 if process.admitted >= cap {
                     self.marks.hit(Mark::Rotation);
                 }
@@ -206,15 +212,28 @@ impl World {
         }
     }
 
-    /// A leader with fewer live workers than FLOODLINE_MIN_MEMBERS admits nothing (section 2).
-    fn check_quorum(&mut self, at: usize) {
+    /// Workers whose streams a process has and that it heard lately, itself counted.
+    pub(crate) fn live_at(&self, at: usize) -> usize {
         let (now, host, settings) = (self.now, &self.hosts[at], &self.plan.settings);
-        let Some(process) = &host.process else { return };
+        let Some(process) = &host.process else { return 0 };
         let clock = |time| host.clocks(process.born, time).time;
         let fresh = |heard: &&Heard| clock(now).since(clock(heard.at)) < settings.election_timeout_max;
-        let live = process.heard.values().filter(fresh).count() + 1;
-        if live < settings.min_members as usize {
-            let text = format!("{} admits with {live} live workers of {}", process.member.node, settings.min_members);
+        process.heard.values().filter(fresh).count() + 1
+    }
+
+    fn note_shortage(&mut self, at: usize, input: &Input) {
+        let asked = matches!(input, Input::Called { request: Request::SubmitJob(_), .. });
+        let leads = self.hosts[at].process.as_ref().is_some_and(|process| process.leads.is_some());
+        if asked && leads && self.live_at(at) < self.plan.settings.min_members as usize {
+            self.marks.hit(Mark::QuorumMissing);
+        }
+    }
+
+    /// A leader with fewer live workers than FLOODLINE_MIN_MEMBERS admits nothing (section 2).
+    fn check_quorum(&mut self, at: usize) {
+        let (live, fewest) = (self.live_at(at), self.plan.settings.min_members);
+        if live < fewest as usize {
+            let text = format!("{} admits with {live} live workers of {fewest}", self.hosts[at].node);
             self.break_("quorum (section 2)", text);
         }
     }
