@@ -11,6 +11,7 @@ use crate::protocol::view::{JobState, JobView, TaskState};
 
 use super::Verdict;
 use super::history::{Outcome, Right, Seen, Sight};
+use super::retained::Retained;
 
 #[derive(Clone, Debug, Default)]
 struct Owed {
@@ -27,7 +28,7 @@ pub(super) struct G1 {
 }
 
 impl G1 {
-    pub(super) fn see(&mut self, seen: &Seen, verdict: &mut Verdict) {
+    pub(super) fn see(&mut self, seen: &Seen, retained: &Retained, verdict: &mut Verdict) {
         if let Some((by, view)) = seen.view() {
             self.judge_view(view, verdict, &by.node);
         }
@@ -42,7 +43,7 @@ impl G1 {
                     verdict.breach("G1", format!("{} was acknowledged, but nobody submitted it", job.id));
                 }
             }
-            Seen::Final(sights) => self.judge_end(sights, verdict),
+            Seen::Final(sights) => self.judge_end(sights, retained, verdict),
             Seen::Outcome { .. }
             | Seen::Started { .. }
             | Seen::Ended { .. }
@@ -51,6 +52,7 @@ impl G1 {
             | Seen::Relayed { .. }
             | Seen::Told { .. }
             | Seen::Left { .. }
+            | Seen::JobEnded { .. }
             | Seen::Admitted { .. }
             | Seen::JacTold { .. }
             | Seen::Follows { .. }
@@ -88,15 +90,17 @@ impl G1 {
         }
     }
 
-    fn judge_end(&self, sights: &[Sight], verdict: &mut Verdict) {
+    fn judge_end(&self, sights: &[Sight], retained: &Retained, verdict: &mut Verdict) {
         for sight in sights {
             sight.jobs.iter().for_each(|view| self.judge_view(view, verdict, sight.node()));
         }
         let ended = |job: &JobKey| {
             sights.iter().flat_map(|sight| &sight.jobs).any(|view| view.key == *job && view.state.is_terminal())
         };
+        let is_shown = |job: &JobKey| sights.iter().flat_map(|sight| &sight.jobs).any(|view| view.key == *job);
         for (job, owed) in &self.jobs {
-            if owed.acknowledged && !owed.gone && !ended(job) {
+            let open = owed.acknowledged && !owed.gone && !ended(job);
+            if open && (is_shown(job) || !retained.may_be_gone(job)) {
                 verdict.breach("G1", format!("{} was acknowledged and has ended nowhere", job.id));
             }
         }

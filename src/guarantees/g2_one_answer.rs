@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 
 use crate::jobs::Value;
 use crate::protocol::ids::{Identity, JobKey, NodeId};
-use crate::protocol::view::{JobState, JobView};
+use crate::protocol::view::{Admission, JobState, JobView};
 
 use super::Verdict;
 use super::history::{End, Seen, Sight};
+use super::retained::Retained;
 
 /// What was shown of each job.
 #[derive(Clone, Debug, Default)]
@@ -19,11 +20,15 @@ pub(super) struct G2 {
     answers: BTreeMap<JobKey, Value>,
     highest: BTreeMap<JobKey, JobState>,
     by_process: BTreeMap<Identity, BTreeMap<JobKey, JobState>>,
+    admissions: BTreeMap<JobKey, Vec<Admission>>,
     hurt: bool,
 }
 
 impl G2 {
-    pub(super) fn see(&mut self, seen: &Seen, verdict: &mut Verdict) {
+    pub(super) fn see(&mut self, seen: &Seen, retained: &Retained, verdict: &mut Verdict) {
+        if let Some((_, view)) = seen.view() {
+            self.meet(view, retained);
+        }
         match seen {
             Seen::Shown { by, view } => {
                 self.judge_order(by, view, verdict);
@@ -33,17 +38,13 @@ impl G2 {
             Seen::Relayed { by, view } | Seen::Told { by, view, .. } => self.judge_view(&by.node, view, verdict),
             Seen::Hurt(_) | Seen::Ended { how: End::Killed | End::Superseded | End::Broke, .. } => self.hurt = true,
             Seen::Ended { .. } => {}
-            Seen::Gone(job) => {
-                self.highest.remove(job);
-                self.by_process.values_mut().for_each(|jobs| {
-                    jobs.remove(job);
-                });
-            }
+            Seen::Gone(job) => self.forget(job),
             Seen::Final(sights) => self.judge_end(sights, verdict),
             Seen::Started { .. }
             | Seen::Submitted { .. }
             | Seen::Outcome { .. }
             | Seen::CancelAsked(_)
+            | Seen::JobEnded { .. }
             | Seen::Left { .. }
             | Seen::Admitted { .. }
             | Seen::JacTold { .. }
@@ -52,6 +53,26 @@ impl G2 {
             | Seen::Abused { .. }
             | Seen::Quiet => {}
         }
+    }
+
+    /// A job that was dropped and handed in again is another one, with admissions of its own.
+    fn meet(&mut self, view: &JobView, retained: &Retained) {
+        let known = self.admissions.entry(view.key.clone()).or_default();
+        let is_known = |admission: &Admission| known.contains(admission);
+        if retained.may_be_gone(&view.key) && !view.admissions.is_empty() && !view.admissions.iter().any(is_known) {
+            known.clear();
+            self.forget(&view.key);
+        }
+        let known = self.admissions.entry(view.key.clone()).or_default();
+        let fresh: Vec<_> = view.admissions.iter().filter(|admission| !known.contains(admission)).cloned().collect();
+        known.extend(fresh);
+    }
+
+    fn forget(&mut self, job: &JobKey) {
+        self.highest.remove(job);
+        self.by_process.values_mut().for_each(|jobs| {
+            jobs.remove(job);
+        });
     }
 
     fn judge_order(&mut self, by: &Identity, view: &JobView, verdict: &mut Verdict) {

@@ -30,6 +30,7 @@ impl G3 {
             | Seen::Submitted { .. }
             | Seen::Outcome { .. }
             | Seen::CancelAsked(_)
+            | Seen::JobEnded { .. }
             | Seen::Shown { .. }
             | Seen::Relayed { .. }
             | Seen::Told { .. }

@@ -47,6 +47,7 @@ impl G4 {
             | Seen::Submitted { .. }
             | Seen::Outcome { .. }
             | Seen::CancelAsked(_)
+            | Seen::JobEnded { .. }
             | Seen::Left { .. }
             | Seen::Follows { .. }
             | Seen::Led { .. }

@@ -45,6 +45,7 @@ impl G5 {
             | Seen::Submitted { .. }
             | Seen::Outcome { .. }
             | Seen::CancelAsked(_)
+            | Seen::JobEnded { .. }
             | Seen::Left { .. }
             | Seen::JacTold { .. }
             | Seen::Follows { .. }

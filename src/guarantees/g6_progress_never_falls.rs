@@ -38,6 +38,7 @@ impl G6 {
             | Seen::Submitted { .. }
             | Seen::Outcome { .. }
             | Seen::CancelAsked(_)
+            | Seen::JobEnded { .. }
             | Seen::Shown { .. }
             | Seen::Relayed { .. }
             | Seen::Admitted { .. }

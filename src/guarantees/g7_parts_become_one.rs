@@ -10,6 +10,7 @@ use crate::protocol::view::JobView;
 
 use super::Verdict;
 use super::history::{Outcome, Seen, Sight};
+use super::retained::Retained;
 
 /// What was acknowledged.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +19,7 @@ pub(super) struct G7 {
 }
 
 impl G7 {
-    pub(super) fn see(&mut self, seen: &Seen, verdict: &mut Verdict) {
+    pub(super) fn see(&mut self, seen: &Seen, retained: &Retained, verdict: &mut Verdict) {
         match seen {
             Seen::Outcome { job, outcome: Outcome::Acknowledged } => {
                 self.acknowledged.insert(job.clone());
@@ -26,13 +27,14 @@ impl G7 {
             Seen::Gone(job) => {
                 self.acknowledged.remove(job);
             }
-            Seen::Final(sights) => self.judge(sights, verdict),
+            Seen::Final(sights) => self.judge(sights, retained, verdict),
             Seen::Outcome { .. }
             | Seen::Started { .. }
             | Seen::Ended { .. }
             | Seen::Hurt(_)
             | Seen::Submitted { .. }
             | Seen::CancelAsked(_)
+            | Seen::JobEnded { .. }
             | Seen::Shown { .. }
             | Seen::Relayed { .. }
             | Seen::Told { .. }
@@ -46,10 +48,11 @@ impl G7 {
         }
     }
 
-    fn judge(&self, sights: &[Sight], verdict: &mut Verdict) {
+    fn judge(&self, sights: &[Sight], retained: &Retained, verdict: &mut Verdict) {
         let Some((first, others)) = sights.split_first() else { return };
         let shown: BTreeSet<&JobKey> = first.jobs.iter().map(|view| &view.key).collect();
-        for job in self.acknowledged.iter().filter(|job| !shown.contains(job)) {
+        let expected = self.acknowledged.iter().filter(|job| !retained.may_be_gone(job));
+        for job in expected.filter(|job| !shown.contains(job)) {
             verdict.breach("G7", format!("{} was acknowledged and {} does not show it", job.id, first.node()));
         }
         for other in others {

@@ -16,6 +16,7 @@ pub(super) fn see(seen: &Seen, verdict: &mut Verdict) {
         | Seen::Submitted { .. }
         | Seen::Outcome { .. }
         | Seen::CancelAsked(_)
+        | Seen::JobEnded { .. }
         | Seen::Shown { .. }
         | Seen::Relayed { .. }
         | Seen::Told { .. }

@@ -9,7 +9,7 @@ use crate::jobs::Value;
 use crate::protocol::ids::{Identity, Jac, JobKey, Leadership, NodeId};
 use crate::protocol::message::Code;
 use crate::protocol::time::Time;
-use crate::protocol::view::{Admission, JobView};
+use crate::protocol::view::{Admission, JobState, JobView};
 
 /// One observation and when it was made, on the observer's clock.
 #[derive(Clone, Debug)]
@@ -84,6 +84,15 @@ pub enum Seen {
     Left {
         /// Which subscriber.
         subscriber: u64,
+    },
+    /// A node's event said that a job has ended.
+    JobEnded {
+        /// Which node.
+        by: Identity,
+        /// The job.
+        job: JobKey,
+        /// How.
+        state: JobState,
     },
     /// An admission became known.
     Admitted {
@@ -204,6 +213,7 @@ impl Seen {
             | Seen::Outcome { .. }
             | Seen::CancelAsked(_)
             | Seen::Left { .. }
+            | Seen::JobEnded { .. }
             | Seen::Admitted { .. }
             | Seen::JacTold { .. }
             | Seen::Follows { .. }

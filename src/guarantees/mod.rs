@@ -14,6 +14,7 @@ mod g6_progress_never_falls;
 mod g7_parts_become_one;
 mod g8_no_input_ends_a_node;
 pub mod history;
+mod retained;
 #[cfg(test)]
 mod stories;
 
@@ -63,6 +64,7 @@ pub struct Judge {
     g5: g5_no_more_than_the_cap::G5,
     g6: g6_progress_never_falls::G6,
     g7: g7_parts_become_one::G7,
+    retained: retained::Retained,
     verdict: Verdict,
 }
 
@@ -78,21 +80,29 @@ impl Judge {
             g5: g5_no_more_than_the_cap::G5::new(cap),
             g6: Default::default(),
             g7: Default::default(),
+            retained: retained::Retained::new(usize::MAX),
             verdict: Verdict::default(),
         }
+    }
+
+    /// The same of a cluster that keeps only so many ended jobs; otherwise all are expected to be kept.
+    #[must_use]
+    pub fn keeping(self, lines: usize) -> Judge {
+        Judge { retained: retained::Retained::new(lines), ..self }
     }
 
     /// Takes the next observation.
     pub fn see(&mut self, event: &Event) {
         let verdict = &mut self.verdict;
         verdict.at = event.at;
-        self.g1.see(&event.seen, verdict);
-        self.g2.see(&event.seen, verdict);
+        self.retained.see(&event.seen);
+        self.g1.see(&event.seen, &self.retained, verdict);
+        self.g2.see(&event.seen, &self.retained, verdict);
         self.g3.see(&event.seen, verdict);
         self.g4.see(&event.seen, verdict);
         self.g5.see(&event.seen, verdict);
         self.g6.see(&event.seen, verdict);
-        self.g7.see(&event.seen, verdict);
+        self.g7.see(&event.seen, &self.retained, verdict);
         g8_no_input_ends_a_node::see(&event.seen, verdict);
     }
 

@@ -106,6 +106,15 @@ impl Followers {
 }
 
 impl Follower {
+    /// From which number on the next batch tells what changed.
+    fn compared(&self) -> Option<Number> {
+        match &self.phase {
+            Phase::Opened | Phase::Uploading { .. } | Phase::Hashing | Phase::Differing(..) => None,
+            Phase::Since(number) | Phase::Jobs(_, number) => Some(*number),
+            Phase::Joined => Some(self.sent),
+        }
+    }
+
     fn node(&self) -> Option<&NodeId> {
         self.status.as_ref().map(|status| &status.member.node)
     }
@@ -333,7 +342,7 @@ impl Worker {
         let Role::Leading(leading) = &mut self.role else { return };
         let present = Leader { leadership: leading.leadership.clone(), member: self.me.clone() };
         for (stream, follower) in &mut leading.followers.streams {
-            if follower.phase == Phase::Joined && follower.sent < self.ledger.gone() {
+            if follower.compared().is_some_and(|number| number < self.ledger.gone()) {
                 // It lags behind what is still told of jobs that are gone.
                 follower.phase = Phase::Opened;
                 follower.acknowledged = Number(0);

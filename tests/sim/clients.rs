@@ -104,6 +104,7 @@ impl World {
                     self.submit_answered(at, *result);
                 }
             }
+            Step::Answered(_, _, result) if self.is_dropped(at, &result) => self.give_up_errand(at),
             Step::Answered(ErrandCall::Poll, serial, result) => {
                 let ended = matches!(&*result, Ok(Response::Job(view)) if view.state.is_terminal());
                 if ended {
@@ -140,11 +141,28 @@ impl World {
             Step::Message { serial, host, life, view } => self.message(at, serial, host, life, &view),
             Step::Ready { host, life } => self.ready(at, host, life),
             Step::Ended { serial } => {
-                if self.errands[at].serial == serial {
+                let job = &self.errands[at].key;
+                if self.errands[at].stage == Stage::Following && self.truth.dropped.contains(job) {
+                    self.give_up_errand(at);
+                } else if self.errands[at].serial == serial {
                     self.subscribe_soon(at);
                 }
             }
         }
+    }
+
+    /// Whether a client is told that there is no such job, of one that ended and was dropped.
+    fn is_dropped(&self, at: usize, result: &Result<Response, CallFailure>) -> bool {
+        let errand = &self.errands[at];
+        let unknown = matches!(result, Err(CallFailure::Refused(refusal)) if refusal.code == Code::NotFound);
+        unknown && errand.stage != Stage::Submitting && self.truth.dropped.contains(&errand.key)
+    }
+
+    pub(crate) fn give_up_errand(&mut self, at: usize) {
+        let errand = &mut self.errands[at];
+        (errand.stage, errand.cancel_open) = (Stage::Over, false);
+        errand.serial += 1;
+        self.see(Seen::Left { subscriber: at as u64 });
     }
 
     pub(crate) fn query(&self, at: usize) -> JobQuery {

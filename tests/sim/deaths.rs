@@ -9,7 +9,7 @@ use std::time::Duration;
 use floodline::guarantees::history::{End, Seen};
 use floodline::protocol::effects::{Ending, Save};
 use floodline::protocol::ids::JobKey;
-use floodline::protocol::ledger::Record;
+use floodline::protocol::ledger::{Record, RecordName};
 use floodline::protocol::view::JobState;
 
 use crate::disk::Disk;
@@ -109,10 +109,29 @@ impl World {
     /// A write is on a disk: what it says has happened, whatever comes.
     pub(crate) fn journalled(&mut self, at: usize, save: &Save) {
         let node = self.hosts[at].node.clone();
+        self.note_dropped(save);
         for stamped in &save.records {
             let Record::Job(job) = &stamped.record else { continue };
             for admission in job.admissions.iter().filter(|admission| admission.leader == node) {
+                self.truth.admitted.insert((job.key.clone(), admission.clone()));
                 self.see(Seen::Admitted { job: job.key.clone(), admission: admission.clone() });
+            }
+        }
+    }
+
+    /// What is left out of a ledger by its rule of retention is owed to nobody any more.
+    fn note_dropped(&mut self, save: &Save) {
+        if !save.records.iter().any(|stamped| matches!(stamped.record, Record::Floors(_))) {
+            return;
+        }
+        for name in &save.removed {
+            match name {
+                RecordName::Job(job) => {
+                    self.truth.promised.remove(job);
+                    self.truth.dropped.insert(job.clone());
+                }
+                RecordName::Task(_) => self.marks.hit(Mark::BreakdownDropped),
+                RecordName::Payload(_) | RecordName::Floors => {}
             }
         }
     }

@@ -64,6 +64,7 @@ marks! {
     WipedReminded = "wiped worker took its JAC from others",
     WipedWinnerPrevented = "wiped worker did not win by the JAC that it lost",
     FenceRestored = "fence restored from the disk",
+    BreakdownDropped = "ended job cut down to a line",
     ClockStepped = "wall clock stepped",
     LongSplitHealed = "split longer than any lease healed with jobs of both parts",
     Alone = "job done by a cluster of one",

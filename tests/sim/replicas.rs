@@ -7,6 +7,7 @@ use floodline::protocol::effects::Save;
 use floodline::protocol::ids::Term;
 use floodline::protocol::ledger::{Past, Record};
 use floodline::protocol::message::{Batch, Down, Up};
+use floodline::protocol::view::Admission;
 
 use crate::marks::Mark;
 use crate::world::World;
@@ -146,10 +147,12 @@ impl World {
         for stamped in &batch.records {
             let Record::Job(job) = &stamped.record else { continue };
             let own = |term, leader| (term, leader) == (batch.leadership.term, &batch.leadership.leader);
-            let here = process.disk.job(&job.key).map(|(job, _)| &job.admissions);
-            let missing = job.admissions.iter().find(|admission| {
-                own(admission.term, &admission.leader) && !here.is_some_and(|here| here.contains(admission))
-            });
+            let is_journalled =
+                |admission: &Admission| self.truth.admitted.contains(&(job.key.clone(), admission.clone()));
+            let missing = job
+                .admissions
+                .iter()
+                .find(|admission| own(admission.term, &admission.leader) && !is_journalled(admission));
             if let Some(missing) = missing {
                 let text =
                     format!("{} sends {missing:?} of {} before it is journalled", process.member.node, job.key.id);

@@ -9,7 +9,7 @@ use floodline::protocol::ids::{Jac, JobKey, Leadership, NodeId, Number, Position
 use floodline::protocol::message::{Batch, Down, Purpose, Refusal, Request, Response, Submitted, Up};
 use floodline::protocol::notice::Notice;
 use floodline::protocol::time::Time;
-use floodline::protocol::view::{JobState, JobView};
+use floodline::protocol::view::{Admission, JobState, JobView};
 
 use crate::calls::Caller;
 use crate::marks::Mark;
@@ -23,6 +23,10 @@ pub(crate) struct Truth {
     pub(crate) promised: BTreeMap<JobKey, JobState>,
     /// What was held at some time.
     held: BTreeMap<JobKey, JobState>,
+    /// Admissions that their leader has journalled.
+    pub(crate) admitted: BTreeSet<(JobKey, Admission)>,
+    /// Ended and dropped since (section 8).
+    pub(crate) dropped: BTreeSet<JobKey>,
     /// Promised and unfinished when everybody was killed.
     pub(crate) interrupted: BTreeSet<JobKey>,
     /// Brought back by a disk when nobody else had it.
@@ -189,6 +193,7 @@ impl World {
             Notice::Fenced { .. } => self.marks.hit(Mark::Fenced),
             Notice::OutcomeRaised(..) => self.marks.hit(Mark::OutcomeRaised),
             Notice::JobEnded(job, state) => {
+                self.see(Seen::JobEnded { by: identity, job: job.clone(), state: *state });
                 if *state == JobState::Failed {
                     self.marks.hit(Mark::JobFailed);
                 }

@@ -105,7 +105,8 @@ impl World {
         let dice = Dice::new(seed ^ 0xD1CE_0F_A_2024);
         let hosts: Vec<Host> = plan.hosts.iter().enumerate().map(|(at, planned)| host(at, planned)).collect();
         let net = Network::new(hosts.len() + plan.directories, plan.weather.clone());
-        let cap = plan.settings.max_jobs_per_term;
+        let (cap, keep) = (plan.settings.max_jobs_per_term, plan.settings.keep);
+        let lines = keep.lines.max(keep.breakdowns);
         let mut world = World {
             dice,
             now: Time::ZERO,
@@ -118,7 +119,7 @@ impl World {
             errands: Vec::new(),
             dooms: Vec::new(),
             split: None,
-            judge: Judge::new(cap),
+            judge: Judge::new(cap).keeping(lines),
             truth: Truth::default(),
             marks: Marks::new(),
             talk,

@@ -97,7 +97,7 @@ const NEAR_SPLIT: Bounds = Bounds { trouble: Trouble::Split, ..NEAR_CRASH };
 pub(crate) const ALL: &[Bounds] = &[
     Bounds { turns: 2, ..QUIET_TWO },
     Bounds { turns: 2, cap: 1, ..QUIET_TWO },
-    Bounds { turns: 2, cap: 1, hands_over: true, ..QUIET_TWO },
+    Bounds { cap: 1, hands_over: true, ..QUIET_TWO },
     QUIET_THREE,
     Bounds { cap: 1, ..QUIET_THREE },
     Bounds { cap: 1, hands_over: true, ..QUIET_THREE },
@@ -114,7 +114,6 @@ pub(crate) const ALL: &[Bounds] = &[
     Bounds { when: When::End, ..NEAR_SPLIT },
     SPLIT_OF_THREE,
     Bounds { cap: 1, ..SPLIT_OF_THREE },
-    Bounds { cap: 1, hands_over: true, ..SPLIT_OF_THREE },
     Bounds { min_members: 2, ..SPLIT_OF_THREE },
 ];
 

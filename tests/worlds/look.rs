@@ -98,7 +98,8 @@ impl World {
             let own = self.hosts.iter().find(|host| host.member.node == *leader);
             own.is_some_and(|own| own.disk.jac() < *jac)
         };
-        if let Some((leader, jac)) = self.hosts[at].disk.admissions().find(unknown) {
+        let found = self.hosts[at].disk.admissions().find(unknown);
+        if let Some((leader, jac)) = found {
             self.break_(format!("{} holds JAC {jac} of {leader}, whose own disk does not", name(at)));
         }
     }

@@ -243,3 +243,12 @@ fn an_announcement_of_itself_changes_nothing() {
             = leading 3-n1, admitted 0, held 0, jac 0, at 3-n1#0
         ");
 }
+
+#[test]
+fn a_leadership_that_has_ended_does_not_begin_again_when_its_winner_is_told_once_more() {
+    let mut n1 = Lone::leading(&["n2"], 5, &["n2"]);
+    n1.wait(ms(600));
+    n1.give(Input::TimerFired).only("note leadership").is("note leadership-ended term 5");
+    let late = announce(Purpose::Won, "n9", leader(5, "n1", 0), 2);
+    n1.called(Request::Announce(late)).only("reply").is("reply 2: not taken, follows nobody, reaches 0");
+}

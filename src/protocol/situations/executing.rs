@@ -43,6 +43,18 @@ fn only_so_many_are_computed_at_once_and_the_others_wait() {
 }
 
 #[test]
+fn it_says_how_many_it_computes_and_those_that_wait_are_not_among_them() {
+    let mut n1 = Lone::following(&[], 3, "n3", 5);
+    assert_eq!(n1.worker.status().running, 0);
+    n1.called(run(3, "n3", 0)).skip();
+    n1.called(run(3, "n3", 1)).skip();
+    assert_eq!(n1.worker.status().running, 1);
+    n1.computed(1, 1_060).skip();
+    n1.computed(2, 1_060).skip();
+    assert_eq!(n1.worker.status().running, 0);
+}
+
+#[test]
 fn an_older_leadership_is_refused_a_newer_one_that_is_not_followed_yet_is_not() {
     let mut n1 = Lone::following(&[], 3, "n3", 5);
     n1.called(run(2, "n4", 0)).is("

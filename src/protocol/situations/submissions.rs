@@ -6,7 +6,7 @@ use crate::protocol::input::Input;
 use crate::protocol::ledger::{Ledger, Past};
 use crate::protocol::members::Members;
 use crate::protocol::message::{
-    Batch, CallFailure, Code, Down, Purpose, Refusal, Request, Response, SubmitJob, Submitted,
+    Batch, CallFailure, Code, Down, ListJobs, Purpose, Refusal, Request, Response, SubmitJob, Submitted,
 };
 use crate::protocol::testkit::lone::{ack, heartbeat};
 use crate::protocol::testkit::{Lone, announce, job, leader, leadership, ms, node, query, quiet, submission};
@@ -69,6 +69,18 @@ fn a_jac_is_told_when_its_admission_is_journalled_and_not_before() {
     assert_eq!((n1.worker.jac, n1.worker.status().jac, shown(&n1)), (Jac(1), Jac(0), Some(Jac(0))));
     n1.saved().skip();
     assert_eq!((n1.worker.status().jac, shown(&n1)), (Jac(1), Some(Jac(1))));
+}
+
+#[test]
+fn an_admission_that_is_not_journalled_yet_is_shown_as_a_submission_that_waits() {
+    let mut n1 = Lone::leading(&["n2"], 5, &["n2"]);
+    let list = || Request::ListJobs(ListJobs { after: None, limit: 9 });
+    n1.called(submit("j")).skip();
+    n1.called(Request::GetJob(query("j"))).only("reply").is("reply 3: j Queued 0/0");
+    n1.called(list()).only("reply").is("reply 4: jobs []");
+    n1.saved().skip();
+    n1.called(Request::GetJob(query("j"))).only("reply").is("reply 5: j Running 0/8");
+    n1.called(list()).only("reply").is("reply 6: jobs [j Running 0/8]");
 }
 
 #[test]
