@@ -64,7 +64,9 @@ use dice::Dice;
 use effects::Call;
 use election::Elections;
 use executor::Executor;
-use ids::{Address, AttemptName, CallId, Jac, JobId, Leadership, Member, NodeId, Position, StreamId, TaskKey, Term};
+use ids::{
+    Address, AttemptName, CallId, Jac, JobId, JobKey, Leadership, Member, NodeId, Position, StreamId, TaskKey, Term,
+};
 use leadership::{Leading, Role};
 use leases::Leases;
 use ledger::{Ledger, Past, Stamped};
@@ -112,6 +114,8 @@ pub struct Stored {
     pub jac: Jac,
     /// The JACs that it remembers for other workers.
     pub remembered: BTreeMap<NodeId, Jac>,
+    /// Jobs whose outcome was told.
+    pub told: BTreeSet<JobKey>,
 }
 
 /// What a step does to itself, as if it had come from outside.
@@ -174,10 +178,10 @@ impl Worker {
             Leader { leadership, member: Member { node, incarnation, ..member.clone() } }
         };
         let followed = stored.position.leadership.clone().map(fence);
-        let ledger =
-            Ledger::restore_with(node.clone(), stored.records, stored.position, stored.past, stored.remembered);
-        let jac = stored.jac.max(ledger.jac_of(&node));
-        let elections = Elections::new(stored.term);
+        let Stored { term, jac, .. } = stored;
+        let ledger = Ledger::of_journal(node.clone(), stored);
+        let jac = jac.max(ledger.jac_of(&node));
+        let elections = Elections::new(term);
         Worker {
             members: Members::new(node),
             executor: Executor::new(member.concurrency),

@@ -153,9 +153,9 @@ fn a_cancelled_task_that_waits_goes_and_the_others_wait_on() {
     for slice in 0..3 {
         n1.called(run(3, "n3", slice)).skip();
     }
-    let (leadership, task) = (leadership(3, "n3", 0), task("j", 4, 1));
-    n1.called(Request::CancelTask(CancelTask { leadership, task, attempt: 1 })).only("reply 3").is("
+    n1.called(stop(3, "n3", 1)).only("reply").is("
             reply 3: no value: cancelled (again, not charged)
+            reply 5: done
         ");
     n1.computed(1, 7).only("compute").is("compute 2: PrimeSum { start: 1, end: 100 }");
     n1.computed(2, 7).only("reply").is("reply 4: value 7");

@@ -54,6 +54,13 @@ impl Network {
             save.removed.iter().for_each(|name| {
                 host.disk.remove(name);
             });
+            for (job, told) in save.told {
+                if told {
+                    host.stored.told.insert(job);
+                } else {
+                    host.stored.told.remove(&job);
+                }
+            }
             for (node, jac) in save.remembered {
                 match jac {
                     Some(jac) => host.stored.remembered.insert(node, jac),
