@@ -111,8 +111,7 @@ impl Plan {
 
 fn settings(dice: &mut Dice, workers: u64) -> Settings {
     let majority = u32::try_from(workers / 2 + 1).unwrap_or(1);
-    let (breakdowns, lines) =
-        pick(dice, &[(1_000, 20_000), (1_000, 20_000), (2, 20_000), (0, 20_000)]);
+    let (breakdowns, lines) = pick(dice, &[(1_000, 20_000), (1_000, 20_000), (2, 20_000), (0, 20_000)]);
     Settings {
         max_jobs_per_term: pick(dice, &[5, 5, 5, 2, 1]),
         queue: pick(dice, &[256, 256, 256, 2]),
