@@ -60,7 +60,7 @@ impl Follow {
     pub(super) fn submission(client: Client, id: JobId, payload: Payload, deadline: Option<Duration>) -> Follow {
         let key = JobKey { id, digest: wire::digest_of(&payload) };
         let late_at = deadline.map(|within| Instant::now() + within);
-        let deadline = deadline.map(|within| from_now(within));
+        let deadline = deadline.map(from_now);
         let job = SubmitJob { key, payload, deadline, forwarded: false };
         // By its whole name: the other side of a split may have taken another payload under this id.
         let query = JobQuery { id: job.key.id.clone(), digest: Some(job.key.digest), forwarded: false };
