@@ -347,7 +347,7 @@ fn weight(save: &Save) -> usize {
         Record::Payload(_, Payload::PrimeSum { .. }) | Record::Job(_) | Record::Task(..) | Record::Floors(_) => 0,
     };
     let past = save.past.as_ref().map_or(0, |past| past.parts().count());
-    let small = 1 + save.records.len() + save.removed.len() + save.remembered.len() + past;
+    let small = 1 + save.records.len() + save.removed.len() + save.remembered.len() + save.told.len() + past;
     let lists = save.records.iter().map(|stamped| list(&stamped.record));
     lists.fold(small.saturating_mul(RECORD), usize::saturating_add)
 }

@@ -18,7 +18,7 @@ use super::key;
 use crate::protocol::Stored;
 use crate::protocol::effects::Save;
 use crate::protocol::ids::{Incarnation, Jac, NodeId, Position, Term};
-use crate::protocol::ledger::{Past, Stamped};
+use crate::protocol::ledger::{Past, RecordName, Stamped};
 use crate::wire::{Malformed, v1};
 
 /// The version of the stored form. One that is newer than this is left alone.
@@ -34,6 +34,8 @@ const FELL_BACK: Range<f64> = 0.2..0.5;
 const RECORDS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("records");
 /// JAC of another worker by its node id.
 const REMEMBERED: TableDefinition<'_, &str, u64> = TableDefinition::new("remembered");
+/// Jobs whose outcome was told, by the key of the job's record.
+const TOLD: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("told");
 /// One row of each of the names below.
 const ROWS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("rows");
 const NODE: &str = "node";
@@ -87,6 +89,7 @@ impl Store {
         let writing = self.0.begin_write()?;
         writing.open_table(RECORDS)?;
         writing.open_table(REMEMBERED)?;
+        writing.open_table(TOLD)?;
         let mut rows = writing.open_table(ROWS)?;
         rows.insert(SCHEMA_ROW, SCHEMA.to_le_bytes().as_slice())?;
         rows.insert(NODE, node.as_str().as_bytes())?;
@@ -126,6 +129,8 @@ impl Store {
             let node = NodeId::new(node.value()).map_err(|bad| Fault::Corrupt(format!("a node id {bad}")))?;
             Ok((node, Jac(jac.value())))
         });
+        let told = reading.open_table(TOLD)?;
+        let told = told.iter()?.map(|entry| Ok(decoded::<v1::JobKey>(entry?.1.value())?.try_into()?));
         Ok(Some(Kept {
             node,
             incarnation: Incarnation(standing.incarnation),
@@ -136,6 +141,7 @@ impl Store {
                 term: Term(standing.term),
                 jac: Jac(standing.jac),
                 remembered: remembered.collect::<Result<_, Fault>>()?,
+                told: told.collect::<Result<_, Fault>>()?,
             },
         }))
     }
@@ -156,7 +162,19 @@ impl Store {
             }
             let mut remembered = writing.open_table(REMEMBERED)?;
             for (node, jac) in saves.iter().flat_map(|save| &save.remembered) {
-                remembered.insert(node.as_str(), jac.0)?;
+                match jac {
+                    Some(jac) => remembered.insert(node.as_str(), jac.0)?,
+                    None => remembered.remove(node.as_str())?,
+                };
+            }
+            let mut told = writing.open_table(TOLD)?;
+            for (job, is_told) in saves.iter().flat_map(|save| &save.told) {
+                let key = key::of_name(&RecordName::Job(job.clone()));
+                if *is_told {
+                    told.insert(key.as_slice(), v1::JobKey::from(job).encode_to_vec().as_slice())?
+                } else {
+                    told.remove(key.as_slice())?
+                };
             }
             let mut rows = writing.open_table(ROWS)?;
             if let Some(past) = saves.iter().rev().find_map(|save| save.past.as_ref()) {

@@ -64,6 +64,7 @@ fn save(id: u64) -> Save {
         jac: Jac(id / 7),
         incarnation: Incarnation(1),
         remembered: Vec::new(),
+        told: Vec::new(),
     }
 }
 
@@ -79,9 +80,10 @@ pub(super) fn saves(seed: u64, many: u64) -> Vec<Save> {
         let gone = known.iter().rev().take(3).filter(|_| dice.below(3) == 0).map(|stamped| stamped.record.name());
         let removed = gone.filter(|name| records.iter().all(|record| record.record.name() != *name)).collect();
         known.extend(records.iter().cloned());
-        let remembered = (0..dice.below(2)).map(|_| (samples.node(), Jac(id))).collect();
+        let remembered = (0..dice.below(2)).map(|_| (samples.node(), Some(Jac(id)))).collect();
         let past = (id % 4 == 0).then(|| Past::from_parts((0..id).map(|at| (samples.leadership(), Number(at)))));
-        Save { records, removed, remembered, past, ..save(id) }
+        let told = (0..dice.below(2)).map(|_| (samples.job_key(), true)).collect();
+        Save { records, removed, remembered, told, past, ..save(id) }
     });
     made.collect()
 }
@@ -94,7 +96,8 @@ pub(super) fn after(saves: &[Save]) -> Stored {
         records.extend(save.records.into_iter().map(|record| (key::of_record(&record), record)));
         save.removed.iter().for_each(|name| drop(records.remove(&key::of_name(name))));
         stored.past = save.past.unwrap_or(stored.past);
-        stored.remembered.extend(save.remembered);
+        stored.told.extend(save.told.into_iter().map(|(job, _)| job));
+        stored.remembered.extend(save.remembered.into_iter().filter_map(|(node, jac)| Some((node, jac?))));
         (stored.position, stored.term, stored.jac) = (save.position, save.term, save.jac);
     }
     Stored { records: records.into_values().collect(), ..stored }

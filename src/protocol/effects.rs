@@ -73,8 +73,11 @@ pub struct Save {
     pub jac: Jac,
     /// This worker's incarnation.
     pub incarnation: Incarnation,
-    /// JACs of other workers that this one remembers for them, as far as they changed (section 6).
-    pub remembered: Vec<(NodeId, Jac)>,
+    /// JACs of workers that this one remembers for them, as far as they changed (section 6); none: it is forgotten.
+    pub remembered: Vec<(NodeId, Option<Jac>)>,
+    /// Jobs whose outcome has come to be told, or is another one since and is not told yet. Written with the next save
+    /// that is made anyway: until then a node that starts again shows such a job as running.
+    pub told: Vec<(JobKey, bool)>,
 }
 
 /// Something on a Replicate stream.

@@ -8,7 +8,7 @@
 //! | `Elect`, its answers | [`election`]: flood, campaign | 6 |
 //! | `Announce`, its answers | [`election`]: announce, settle | 6 |
 //! | leader's frames, its stream's end | [`following`], [`leadership`] | 6, 8 |
-//! | followers' streams and frames | [`replication`] | 8 |
+//! | followers' streams and frames | [`replication`], [`holding`] | 1, 8 |
 //! | `AddNeighbor`, `RemoveNeighbor`, `Ping`, membership | [`neighbours`] | 4, 5 |
 //! | `SubmitJob` | [`queue`] | 7 |
 //! | `CancelJob`, `GetJob`, `ListJobs`, `GetCluster` | [`requests`] | 7, 9 |
@@ -25,6 +25,7 @@ pub mod effects;
 mod election;
 mod executor;
 mod following;
+mod holding;
 pub mod ids;
 pub mod input;
 mod leadership;
@@ -63,7 +64,9 @@ use dice::Dice;
 use effects::Call;
 use election::Elections;
 use executor::Executor;
-use ids::{Address, AttemptName, CallId, Jac, JobId, Leadership, Member, NodeId, Position, StreamId, TaskKey, Term};
+use ids::{
+    Address, AttemptName, CallId, Jac, JobId, JobKey, Leadership, Member, NodeId, Position, StreamId, TaskKey, Term,
+};
 use leadership::{Leading, Role};
 use leases::Leases;
 use ledger::{Ledger, Past, Stamped};
@@ -111,6 +114,8 @@ pub struct Stored {
     pub jac: Jac,
     /// The JACs that it remembers for other workers.
     pub remembered: BTreeMap<NodeId, Jac>,
+    /// Jobs whose outcome was told.
+    pub told: BTreeSet<JobKey>,
 }
 
 /// What a step does to itself, as if it had come from outside.
@@ -173,10 +178,10 @@ impl Worker {
             Leader { leadership, member: Member { node, incarnation, ..member.clone() } }
         };
         let followed = stored.position.leadership.clone().map(fence);
-        let ledger =
-            Ledger::restore_with(node.clone(), stored.records, stored.position, stored.past, stored.remembered);
-        let jac = stored.jac.max(ledger.jac_of(&node));
-        let elections = Elections::new(stored.term);
+        let Stored { term, jac, .. } = stored;
+        let ledger = Ledger::of_journal(node.clone(), stored);
+        let jac = jac.max(ledger.jac_of(&node));
+        let elections = Elections::new(term);
         Worker {
             members: Members::new(node),
             executor: Executor::new(member.concurrency),

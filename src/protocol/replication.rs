@@ -83,9 +83,14 @@ impl Followers {
         self.streams.values().filter(move |follower| follower.heard > since)
     }
 
+    /// How many are live and have joined.
+    pub(crate) fn live_joined(&self, since: Time) -> usize {
+        self.live(since).filter(|follower| follower.phase == Phase::Joined).count()
+    }
+
     /// Up to which number the ledger is held: by the leader and a majority of the live, or by all when they are
     /// fewer than three, and by `min_members` at least (section 1).
-    fn held(&self, journalled: Number, since: Time, min_members: usize) -> Number {
+    pub(crate) fn held(&self, journalled: Number, since: Time, min_members: usize) -> Number {
         let live: Vec<&Follower> = self.live(since).collect();
         let count = live.len() + 1;
         let needed = if count < 3 { count } else { count / 2 + 1 }.max(min_members);
@@ -422,64 +427,6 @@ impl Worker {
         if matches!(&self.role, Role::Leading(leading) if leading.active) {
             let gone = self.ledger.retain(self.settings.keep);
             self.after_drop(gone, out);
-        }
-    }
-
-    /// Live workers whose ledgers are merged, this leader counted.
-    fn live_workers(&self) -> usize {
-        match &self.role {
-            Role::Leading(leading) => {
-                let live = leading.followers.live(self.now.time - self.settings.election_timeout_max);
-                live.filter(|follower| follower.phase == Phase::Joined).count() + 1
-            }
-            Role::Starting | Role::Seeking(_) | Role::Following(_) => 0,
-        }
-    }
-
-    /// Whether enough workers are live to admit and to end jobs (section 2, FLOODLINE_MIN_MEMBERS).
-    pub(crate) fn has_quorum(&self) -> bool {
-        self.live_workers() >= self.quorum()
-    }
-
-    /// Live workers without which nothing is admitted or ended (section 2, FLOODLINE_MIN_MEMBERS).
-    pub(crate) fn quorum(&self) -> usize {
-        usize::try_from(self.settings.min_members).unwrap_or(usize::MAX)
-    }
-
-    /// What is held now; outcomes up to there are told, and those who wait for it are answered.
-    pub(crate) fn advance_held(&mut self, out: &mut Effects) {
-        let (journalled, now) = (self.journalled(), self.now.time);
-        let min_members = usize::try_from(self.settings.min_members).unwrap_or(usize::MAX);
-        let Role::Leading(leading) = &mut self.role else { return };
-        let held = leading.followers.held(journalled, now - self.settings.election_timeout_max, min_members);
-        // Before those that the flood counted have joined, the leader alone is live: what it says then, nobody else holds.
-        if held <= leading.held || !leading.active {
-            return;
-        }
-        leading.held = held;
-        if self.tell_outcomes(held, out) {
-            // Followers tell it to their subscribers with the next frame: at once.
-            self.hasten_heartbeat();
-        }
-    }
-
-    /// Outcomes up to `held` are shown from now on. Says whether there were any.
-    pub(crate) fn tell_outcomes(&mut self, held: Number, out: &mut Effects) -> bool {
-        let told = self.ledger.tell(held);
-        let any = !told.is_empty();
-        for (job, before, state) in told {
-            out.notices.extend(before.map(|before| Notice::OutcomeRaised(job.clone(), before, state)));
-            out.notices.push(Notice::JobEnded(job.clone(), state));
-            out.moved.insert(job);
-        }
-        any
-    }
-
-    /// The next heartbeat goes out at the end of this step.
-    pub(crate) fn hasten_heartbeat(&mut self) {
-        let now = self.now.time;
-        if let Role::Leading(leading) = &mut self.role {
-            leading.heartbeat_due = now;
         }
     }
 }

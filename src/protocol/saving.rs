@@ -85,10 +85,10 @@ impl Saving {
 impl Worker {
     /// Writes what changed; several steps' changes may become one flush in the journal.
     pub(crate) fn save(&mut self, out: &mut Effects) {
-        let Unsaved { records, removed, past, jacs: remembered } = self.ledger.take_unsaved();
-        if records.is_empty() && removed.is_empty() && !self.saving.demanded {
+        if !self.ledger.has_unsaved() && !self.saving.demanded {
             return;
         }
+        let Unsaved { records, removed, past, jacs: remembered, told } = self.ledger.take_unsaved();
         // A joining that brought no record has a past of its own all the same, and it belongs to the position.
         let past = past.or_else(|| self.ledger.take_unsaved_past());
         let saving = &mut self.saving;
@@ -99,7 +99,7 @@ impl Worker {
         saving.under_way.push_back(Write { id, axis, number, jac, admitted });
         let (position, term) = (self.ledger.position().clone(), self.elections.highest);
         let incarnation = self.me.incarnation;
-        out.saves.push(Save { id, records, removed, position, past, term, jac, incarnation, remembered });
+        out.saves.push(Save { id, records, removed, position, past, term, jac, incarnation, remembered, told });
     }
 
     /// The journal has a save and all before it: what rests on it may be told.

@@ -4,17 +4,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use floodline::client::{Events, Heard};
-use floodline::protocol::ids::Leadership;
-use floodline::protocol::view::{ClusterView, Event};
+use floodline::guarantees;
+use floodline::guarantees::history::{self, Right, Seen};
+use floodline::protocol::ids::{Identity, Incarnation, Leadership, NodeId};
+use floodline::protocol::time::Time;
+use floodline::protocol::view::{ClusterView, Event, JobState, JobView};
 use rustix::process::Signal;
 use tokio::time::{interval, timeout};
 
 use crate::fleet::{Fleet, Plan};
 use crate::follow::{in_its_middle, next_view};
-use crate::nodes::{settled, within};
-use crate::work::Known;
+use crate::nodes::{Node, settled, within};
+use crate::work::{Door, Known};
 use crate::{figure, scale, turn};
 
+/// Admissions of a term, the default.
+const CAP: u32 = 5;
 /// For how long all workers name one leader after it.
 const STEADY: Duration = Duration::from_secs(2);
 
@@ -44,6 +49,10 @@ async fn freeze_and_thaw(fleet: &Fleet, round: u64) -> u128 {
     in_its_middle(&mut follow).await;
     // The subscription stands once an event of this job has come.
     until(&mut events, |event| event.job.as_ref() == Some(&job.id)).await;
+    let mut door = Door::open(&others[1].address).await;
+    let by = Identity { node: id_of(others[1]), incarnation: Incarnation(0) };
+    let watched = job.clone();
+    let subscriber = tokio::spawn(async move { door.messages(&watched).await });
     leader.signal(Signal::STOP);
     let frozen = Instant::now();
     let (new, _) = settled(&others, |leadership, _| leadership.leader != old.leader).await;
@@ -63,7 +72,22 @@ async fn freeze_and_thaw(fleet: &Fleet, round: u64) -> u128 {
     let last: Arc<_> = last.expect("it is long");
     job.assert_answered(&last);
     assert_eq!(last.admissions.len(), 1, "taking over is not admitting: {last:?}");
+    assert_never_goes_back(&by, &job, within("its last message", subscriber).await.expect("it reads to the end"));
     gap
+}
+
+fn id_of(worker: &Node) -> NodeId {
+    NodeId::new(&worker.name).expect("a good name")
+}
+
+/// What one subscriber was sent, as it came, before a client could smooth it.
+fn assert_never_goes_back(by: &Identity, job: &Known, messages: Vec<Arc<JobView>>) {
+    assert!(messages.last().is_some_and(|view| view.state == JobState::Succeeded), "the last one is the terminal one");
+    let submitted = Seen::Submitted { job: job.key(), right: Right::Answer(job.answer) };
+    let told = messages.into_iter().map(|view| Seen::Told { subscriber: 1, by: by.clone(), view });
+    let seen = std::iter::once(submitted).chain(told).zip(0..);
+    let history = Vec::from_iter(seen.map(|(seen, at)| history::Event { at: Time(at), seen }));
+    assert_eq!(guarantees::judge(CAP, &history), []);
 }
 
 async fn until(events: &mut Events, is_it: impl Fn(&Event) -> bool) -> Event {

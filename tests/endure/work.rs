@@ -6,7 +6,7 @@ use std::sync::Arc;
 use floodline::client::{Client, Follow};
 use floodline::jobs::{Payload, Value};
 use floodline::protocol::ids::{Address, JobId, JobKey};
-use floodline::protocol::message::Submitted;
+use floodline::protocol::message::{JobQuery, Submitted};
 use floodline::protocol::view::{JobState, JobView};
 use floodline::wire::v1::coordinator_service_client::CoordinatorServiceClient;
 use floodline::wire::{submission, v1};
@@ -108,5 +108,20 @@ impl Door {
             Submitted::Held(view) => view,
             Submitted::NoRoom => panic!("a client was taken for a worker"),
         }
+    }
+
+    /// What a subscriber of an admitted job is sent, message by message, to the last one.
+    pub(crate) async fn messages(&mut self, job: &Known) -> Vec<Arc<JobView>> {
+        let query = JobQuery { id: job.id.clone(), digest: Some(job.key().digest), forwarded: false };
+        let job = v1::GetJobRequest::from(&query).job;
+        let subscription = v1::SubscribeJobProgressRequest { job, after: None };
+        let answer = within("a subscription", self.0.subscribe_job_progress(subscription)).await;
+        let mut messages = answer.expect("the job is known").into_inner();
+        let mut all = Vec::new();
+        while let Some(message) = within("progress", messages.message()).await.expect("the stream ends in order") {
+            let view = message.job.expect("a job").try_into().expect("a message with a meaning");
+            all.push(Arc::new(view));
+        }
+        all
     }
 }

@@ -1,6 +1,6 @@
 //! What a journal holds, made from the saves that a worker asked for; and a hash of it, kept up save by save.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use floodline::jobs::Payload;
@@ -19,6 +19,7 @@ pub(crate) struct Disk {
     term: Term,
     jac: Jac,
     remembered: BTreeMap<NodeId, Jac>,
+    told: BTreeSet<JobKey>,
     incarnation: Incarnation,
     hash: u64,
 }
@@ -27,7 +28,19 @@ impl Disk {
     pub(crate) fn apply(&mut self, save: &Save) {
         save.records.iter().for_each(|stamped| self.put(stamped.clone()));
         save.removed.iter().for_each(|name| self.remove(name));
-        self.remembered.extend(save.remembered.iter().cloned());
+        for (job, told) in &save.told {
+            if *told {
+                self.told.insert(job.clone());
+            } else {
+                self.told.remove(job);
+            }
+        }
+        for (node, jac) in &save.remembered {
+            match jac {
+                Some(jac) => self.remembered.insert(node.clone(), *jac),
+                None => self.remembered.remove(node),
+            };
+        }
         self.position = save.position.clone();
         self.past = save.past.clone().unwrap_or_else(|| std::mem::take(&mut self.past));
         self.term = save.term;
@@ -65,6 +78,7 @@ impl Disk {
             term: self.term,
             jac: self.jac,
             remembered: self.remembered.clone(),
+            told: self.told.clone(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a journal holds, made from the saves that a worker asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use floodline::protocol::Stored;
 use floodline::protocol::effects::Save;
@@ -16,6 +16,7 @@ pub(crate) struct Disk {
     term: Term,
     jac: Jac,
     remembered: BTreeMap<NodeId, Jac>,
+    told: BTreeSet<JobKey>,
 }
 
 impl Disk {
@@ -28,7 +29,19 @@ impl Disk {
         self.position = save.position.clone();
         self.past = save.past.clone().unwrap_or_else(|| std::mem::take(&mut self.past));
         (self.term, self.jac) = (save.term, save.jac);
-        self.remembered.extend(save.remembered.iter().cloned());
+        for (job, told) in &save.told {
+            if *told {
+                self.told.insert(job.clone());
+            } else {
+                self.told.remove(job);
+            }
+        }
+        for (node, jac) in &save.remembered {
+            match jac {
+                Some(jac) => self.remembered.insert(node.clone(), *jac),
+                None => self.remembered.remove(node),
+            };
+        }
     }
 
     pub(crate) fn stored(&self) -> Stored {
@@ -39,6 +52,7 @@ impl Disk {
             term: self.term,
             jac: self.jac,
             remembered: self.remembered.clone(),
+            told: self.told.clone(),
         }
     }
 

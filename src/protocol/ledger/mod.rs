@@ -22,6 +22,7 @@ pub use write::Merged;
 
 use crate::jobs::Payload;
 
+use super::Stored;
 use super::ids::{Jac, JobKey, Leadership, NodeId, Number, Position, TaskKey};
 use super::time::Wall;
 use super::view::Stamp;
@@ -53,6 +54,7 @@ pub struct Ledger {
     /// Records that went since then.
     removed: BTreeSet<RecordName>,
     unsaved_jacs: BTreeSet<NodeId>,
+    unsaved_told: BTreeSet<JobKey>,
     past_unsaved: bool,
 }
 
@@ -84,26 +86,23 @@ pub struct Unsaved {
     pub removed: Vec<RecordName>,
     /// The past, if it changed.
     pub past: Option<Past>,
-    /// JACs remembered, as far as they rose.
-    pub jacs: Vec<(NodeId, Jac)>,
+    /// JACs remembered, as far as they rose; none: it is forgotten.
+    pub jacs: Vec<(NodeId, Option<Jac>)>,
+    /// Jobs whose outcome is told now, or not any more.
+    pub told: Vec<(JobKey, bool)>,
 }
 
 impl Ledger {
     /// A replica as a journal held it; an empty one from nothing.
     #[must_use]
     pub fn restore(owner: NodeId, records: Vec<Stamped>, position: Position, past: Past) -> Ledger {
-        Ledger::restore_with(owner, records, position, past, BTreeMap::new())
+        Ledger::of_journal(owner, Stored { records, position, past, ..Stored::default() })
     }
 
-    /// The same, with the JACs that it remembered for workers.
+    /// The same, with the JACs that it remembered for workers and the outcomes that it had told.
     #[must_use]
-    pub fn restore_with(
-        owner: NodeId,
-        records: Vec<Stamped>,
-        position: Position,
-        past: Past,
-        jacs: BTreeMap<NodeId, Jac>,
-    ) -> Ledger {
+    pub fn of_journal(owner: NodeId, stored: Stored) -> Ledger {
+        let Stored { records, position, past, remembered, told, .. } = stored;
         let mut ledger = Ledger {
             owner,
             jobs: BTreeMap::new(),
@@ -115,18 +114,21 @@ impl Ledger {
             deadlines: BTreeSet::new(),
             floors: (Floors::default(), None),
             kept: Kept::default(),
-            jacs,
+            jacs: remembered,
             unsaved: BTreeSet::new(),
             removed: BTreeSet::new(),
             unsaved_jacs: BTreeSet::new(),
+            unsaved_told: BTreeSet::new(),
             past_unsaved: false,
         };
         write::headers_first(records).for_each(|stamped| {
             ledger.put(stamped);
         });
         ledger.position = position;
+        told.iter().for_each(|key| ledger.tell_job(key));
         ledger.unsaved.clear();
         ledger.unsaved_jacs.clear();
+        ledger.unsaved_told.clear();
         ledger
     }
 
@@ -182,6 +184,12 @@ impl Ledger {
         }
     }
 
+    /// Whether any record changed or went since the last [`Ledger::take_unsaved`].
+    #[must_use]
+    pub fn has_unsaved(&self) -> bool {
+        !self.unsaved.is_empty() || !self.removed.is_empty()
+    }
+
     /// What changed since this was called last, for the journal. A new leadership alone is nothing to write: it is
     /// stored with the first record made under it (section 6).
     pub fn take_unsaved(&mut self) -> Unsaved {
@@ -190,8 +198,10 @@ impl Ledger {
         let removed: Vec<RecordName> = std::mem::take(&mut self.removed).into_iter().collect();
         let past = if records.is_empty() && removed.is_empty() { None } else { self.take_unsaved_past() };
         let jacs = std::mem::take(&mut self.unsaved_jacs);
-        let jacs = jacs.into_iter().filter_map(|node| self.jacs.get(&node).map(|jac| (node.clone(), *jac))).collect();
-        Unsaved { records, removed, past, jacs }
+        let jacs = jacs.into_iter().map(|node| (node.clone(), self.jacs.get(&node).copied())).collect();
+        let told = std::mem::take(&mut self.unsaved_told);
+        let told = told.into_iter().map(|key| (key.clone(), self.has_told_outcome(&key))).collect();
+        Unsaved { records, removed, past, jacs, told }
     }
 
     /// The past, if it changed since it was taken last.

@@ -33,6 +33,14 @@ impl Ledger {
         self.jobs.get(key).is_none_or(|entry| entry.told.is_some())
     }
 
+    /// Whether the outcome that a job has now is the one that was told.
+    pub(crate) fn has_told_outcome(&self, key: &JobKey) -> bool {
+        let outcome = |ended: &Option<super::Ended>| ended.as_ref().map(|ended| ended.outcome.clone());
+        self.jobs
+            .get(key)
+            .is_some_and(|entry| entry.told.is_some() && outcome(&entry.told) == outcome(&entry.job.ended))
+    }
+
     /// Jobs that have not ended, by key.
     pub fn unfinished(&self) -> impl ExactSizeIterator<Item = &JobKey> {
         self.unfinished.iter()

@@ -178,6 +178,7 @@ impl Ledger {
     /// Nothing is left of a job.
     fn forget(&mut self, key: JobKey) -> JobKey {
         self.drop_tasks(&key);
+        let is_told = self.jobs.get(&key).is_some_and(|entry| entry.told.is_some());
         if let Some(entry) = self.jobs.remove(&key) {
             if let Some((_, stamp)) = entry.payload {
                 self.remove(RecordName::Payload(key.clone()), stamp.number);
@@ -188,7 +189,9 @@ impl Ledger {
             }
             self.remove(RecordName::Job(key.clone()), entry.stamp.number);
         }
-        self.untold.remove(&key);
+        if self.untold.remove(&key) || is_told {
+            self.unsaved_told.insert(key.clone());
+        }
         self.unfinished.remove(&key);
         key
     }

@@ -44,12 +44,6 @@ pub struct Task {
 }
 
 impl Task {
-    /// Whether nobody has it and it is not done.
-    #[must_use]
-    pub fn is_pending(&self) -> bool {
-        self.completion.is_none() && self.attempt.as_ref().is_none_or(|attempt| attempt.ended)
-    }
-
     /// The number of its last attempt; 0 before the first.
     #[must_use]
     pub fn last_attempt(&self) -> u32 {

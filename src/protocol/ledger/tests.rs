@@ -131,7 +131,7 @@ fn a_task_given_back_stays_pending_when_a_copy_still_says_running() {
     given_back.attempt.as_mut().expect("it has one").ended = true;
     let mut joined = given_back.clone();
     joined.join(&running);
-    assert!(joined.is_pending());
+    assert!(joined.completion.is_none() && joined.attempt.as_ref().is_some_and(|attempt| attempt.ended));
     assert_eq!(joined, given_back);
 }
 
@@ -306,4 +306,27 @@ fn a_line_shows_its_own_last_change_whether_or_not_its_tasks_were_here() {
     let mut other = Ledger::restore(node("b"), records, position, Past::default());
     other.tell(other.number());
     assert_eq!(ledger.view(&job), other.view(&job));
+}
+
+#[test]
+fn the_cut_with_the_larger_completed_share_leads_whatever_it_was_cut_into() {
+    // Completed of 8 slices, completed of 3 slices, and which leads: 2/8 < 1/3 < 3/8, and 0 = 0 goes to fewer slices.
+    for (of_eight, of_three, leads) in [(2, 1, 3), (3, 1, 8), (5, 2, 3), (6, 2, 8), (0, 0, 3)] {
+        let job = key("j", 1);
+        let mut here = led_by("a", 1);
+        here.admit(&job, payload(), admission(1, "a", 1, 8), None, Wall(1));
+        let mut there = led_by("b", 2);
+        there.admit(&job, payload(), admission(2, "b", 1, 3), None, Wall(1));
+        here.merge(there.changed_since(Number(0)), Some(Number(0)));
+        for (slices, completed) in [(8, of_eight), (3, of_three)] {
+            for slice in 0..completed {
+                let done = (node("w"), Value(1), Duration::from_millis(5));
+                here.complete(&task(&job, slices, slice), attempt(1, 1, "a"), done.0, done.1, done.2);
+            }
+        }
+        assert_eq!(here.leading_cut(&job), Some(leads), "{of_eight} of 8 and {of_three} of 3");
+        let busy = Duration::from_millis(5 * u64::from(if leads == 8 { of_eight } else { of_three }));
+        let view = here.view(&job).expect("it is there");
+        assert_eq!(view.workers.iter().map(|share| share.busy).sum::<Duration>(), busy);
+    }
 }

@@ -166,17 +166,27 @@ impl Ledger {
         let keys: Vec<JobKey> = self.untold.iter().filter(ready).cloned().collect();
         let mut told = Vec::new();
         for key in keys {
-            self.untold.remove(&key);
-            let Some(entry) = self.jobs.get_mut(&key) else { continue };
-            let before = entry.told.take().map(|ended| ended.outcome);
-            entry.told.clone_from(&entry.job.ended);
-            let now = entry.told.as_ref().map(|ended| &ended.outcome);
-            if before.as_ref() != now {
+            let outcome = |ledger: &Ledger| ledger.jobs.get(&key)?.told.as_ref().map(|ended| ended.outcome.clone());
+            let before = outcome(self);
+            self.tell_job(&key);
+            let now = outcome(self);
+            if before != now {
                 let before = before.map(|outcome| outcome.state());
                 told.extend(now.map(|outcome| (key.clone(), before, outcome.state())));
             }
         }
         told
+    }
+
+    /// A job's present outcome is told from now on.
+    pub(super) fn tell_job(&mut self, key: &JobKey) {
+        self.untold.remove(key);
+        if let Some(entry) = self.jobs.get_mut(key) {
+            if entry.told != entry.job.ended {
+                self.unsaved_told.insert(key.clone());
+            }
+            entry.told.clone_from(&entry.job.ended);
+        }
     }
 
     /// Stores a record with its stamp in place of the one that was there. Gives the jobs that are gone with it.
@@ -242,6 +252,9 @@ impl Ledger {
         }
         match self.jobs.get_mut(&key) {
             Some(entry) => {
+                if entry.told.is_some() && entry.told != job.ended {
+                    self.unsaved_told.insert(key.clone());
+                }
                 entry.job = job;
                 entry.stamp = stamp;
             }
@@ -262,9 +275,12 @@ impl Ledger {
         if self.jacs.len() >= limits::REMEMBERED && !self.jacs.contains_key(node) {
             let lowest = self.jacs.iter().min_by_key(|(_, jac)| **jac).map(|(node, jac)| (node.clone(), *jac));
             match lowest {
-                Some((lowest, known)) if known < jac => self.jacs.remove(&lowest),
+                Some((lowest, known)) if known < jac => {
+                    self.jacs.remove(&lowest);
+                    self.unsaved_jacs.insert(lowest);
+                }
                 _ => return,
-            };
+            }
         }
         self.jacs.insert(node.clone(), jac);
         self.unsaved_jacs.insert(node.clone());

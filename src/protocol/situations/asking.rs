@@ -158,3 +158,15 @@ fn an_answer_of_another_kind_to_what_was_passed_on_is_no_answer() {
     n1.called(get("k")).skip();
     n1.answer("n3 GET k", Response::Done).only("reply").is("reply 2: Unavailable, later");
 }
+
+#[test]
+fn a_canceller_is_not_answered_for_a_number_that_is_held_while_the_outcome_is_not() {
+    let mut n1 = Lone::leading(&["n2"], 3, &["n2"]);
+    n1.called(Request::SubmitJob(submission("j"))).skip();
+    n1.saved().skip();
+    n1.sent(FIRST, ack(4)).skip();
+    n1.called(cancel("j")).skip();
+    n1.saved().skip();
+    n1.sent(FIRST, ack(4)).only("reply").is("");
+    n1.sent(FIRST, ack(5)).only("reply").is("reply 3: j Cancelled 0/8");
+}

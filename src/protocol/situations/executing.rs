@@ -148,6 +148,20 @@ fn the_queue_of_tasks_has_a_bound_and_a_full_one_is_not_charged() {
 }
 
 #[test]
+fn a_cancelled_task_that_waits_goes_and_the_others_wait_on() {
+    let mut n1 = Lone::following(&[], 3, "n3", 5);
+    for slice in 0..3 {
+        n1.called(run(3, "n3", slice)).skip();
+    }
+    n1.called(stop(3, "n3", 1)).only("reply").is("
+            reply 3: no value: cancelled (again, not charged)
+            reply 5: done
+        ");
+    n1.computed(1, 7).only("compute").is("compute 2: PrimeSum { start: 1, end: 100 }");
+    n1.computed(2, 7).only("reply").is("reply 4: value 7");
+}
+
+#[test]
 fn results_are_kept_up_to_a_bound_the_oldest_go_first() {
     let mut n1 = Lone::following(&[], 3, "n3", 5);
     let kept = u32::try_from(limits::RESULTS).expect("small");

@@ -1,6 +1,7 @@
 //! A flood at one worker (section 6, 1 to 3): what it passes on, folds in, answers and refuses.
 
 use crate::protocol::ids::{Candidate, Identity, Incarnation, Jac, Term};
+use crate::protocol::input::Input;
 use crate::protocol::limits;
 use crate::protocol::message::{CallFailure, Edge, Elect, ElectAnswer, Request, Response};
 use crate::protocol::testkit::lone::stored;
@@ -284,4 +285,28 @@ fn floods_that_wait_for_branches_fill_their_bound_and_no_more() {
     n1.called(Request::Elect(elect("n2", 3_000, 3_000))).only("reply").is("reply 2001: ResourceExhausted");
     n1.pass(ms(200)).skip();
     assert_eq!(n1.worker.elections.floods.len(), 0, "each flood ends in time");
+}
+
+#[test]
+fn a_worker_that_stops_passes_a_flood_on_and_offers_nothing() {
+    let mut n1 = Lone::linked(&["n2", "n3"]);
+    n1.give(Input::Stop).skip();
+    n1.called(Request::Elect(elect("n2", 1, 3))).skip();
+    n1.answer("n3 ELECT", Response::Elect(branch("n3", 5, 1, 3)))
+        .only("reply")
+        .is("reply 1: best n3/jac 5, nodes 2, term 3");
+}
+
+#[test]
+fn a_flood_with_more_edges_or_excluded_than_fit_is_malformed_and_with_as_many_as_fit_is_not() {
+    let edges = |count: usize| vec![Edge { from: node("n7"), to: node("n8") }; count];
+    let excluded = |count: usize| vec![member("n9").identity(); count];
+    for (around, out, fits) in
+        [(limits::EDGES, limits::EXCLUDED, true), (limits::EDGES + 1, 0, false), (0, limits::EXCLUDED + 1, false)]
+    {
+        let mut n1 = Lone::linked(&["n2"]);
+        let elect = Elect { around: edges(around), excluded: excluded(out), ..elect("n2", 1, 3) };
+        let told = n1.called(Request::Elect(elect)).only("reply");
+        assert_eq!(told.0.concat().contains("InvalidArgument"), !fits, "{told:?}");
+    }
 }

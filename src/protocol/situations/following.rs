@@ -292,3 +292,12 @@ fn a_follower_that_is_told_of_a_higher_incarnation_ends_and_of_a_lower_one_does_
     n1.frame(Down::Superseded(Incarnation(1))).only("ended").is("");
     n1.frame(Down::Superseded(Incarnation(2))).only("ended").is("ended Superseded(Incarnation(2))");
 }
+
+#[test]
+fn a_pong_for_a_leadership_that_is_followed_no_more_changes_nothing() {
+    let mut n1 = Lone::following(&["n2"], 3, "n3", 5);
+    n1.give(Input::LeaderEnded { stream: n1.up }).skip();
+    n1.called(Request::Announce(announce(Purpose::Flood, "n4", leader(4, "n4", 0), 3))).skip();
+    let lives = Response::Ping(status("n3", Some(leader(3, "n3", 0))));
+    n1.answer("n3 PING", lives).only("=").is("= following 4-n4, not joined, jac 0, at 3-n3#0");
+}

@@ -1,12 +1,15 @@
 //! What a worker takes from others of its own past (section 6): its JAC, and from its disk whom it has followed.
 
-use crate::protocol::ids::{Jac, Position};
+use crate::protocol::ids::{Jac, Number, Position};
 use crate::protocol::input::Input;
-use crate::protocol::ledger::{Ledger, Past};
+use crate::protocol::ledger::{Keep, Ledger, Past};
 use crate::protocol::limits;
 use crate::protocol::message::{Announce, Purpose, Request, Status};
 use crate::protocol::testkit::lone::stored;
-use crate::protocol::testkit::{Lone, announce, elect, leader, leadership, ms, node, quiet, status};
+use crate::protocol::testkit::{
+    Lone, announce, elect, job, leader, leadership, ms, node, query, quiet, status, submission,
+};
+use crate::protocol::view::JobState;
 use crate::protocol::{Settings, Stored};
 
 fn asking() -> Lone {
@@ -58,7 +61,7 @@ fn a_jac_outlives_the_jobs_that_told_of_it() {
     ledger.remember_jac(&node("n8"), Jac(4));
     ledger.remember_jac(&node("n8"), Jac(3));
     assert_eq!(ledger.jac_of(&node("n8")), Jac(4));
-    assert_eq!(ledger.take_unsaved().jacs, [(node("n8"), Jac(4))]);
+    assert_eq!(ledger.take_unsaved().jacs, [(node("n8"), Some(Jac(4)))]);
 }
 
 #[test]
@@ -69,7 +72,9 @@ fn when_too_many_are_remembered_the_lowest_jac_goes() {
     }
     ledger.remember_jac(&node("low"), Jac(9));
     assert_eq!(ledger.jac_of(&node("low")), Jac(0), "it would be the lowest itself");
+    ledger.take_unsaved();
     ledger.remember_jac(&node("high"), Jac(99));
+    assert_eq!(ledger.take_unsaved().jacs, [(node("high"), Some(Jac(99))), (node("w0"), None)]);
     assert_eq!((ledger.jac_of(&node("w0")), ledger.jac_of(&node("high"))), (Jac(0), Jac(99)));
 }
 
@@ -114,4 +119,37 @@ fn a_pong_that_remembers_ends_the_asking_with_the_higher_jac() {
     n1.give(Input::Started).skip();
     n1.called(Request::Ping(Some(Status { remembers: Jac(3), ..status("n2", None) }))).skip();
     assert_eq!(n1.worker.jac, Jac(3));
+}
+
+#[test]
+fn a_worker_that_starts_again_shows_the_outcomes_that_it_had_told_before_anybody_leads() {
+    let mut n1 = Lone::leading_with(Settings { max_tasks: 1, ..quiet() }, &[], 5, &[]);
+    n1.called(Request::SubmitJob(submission("old"))).skip();
+    n1.saved().skip();
+    n1.computed(1, 1_060).skip();
+    n1.saved().skip();
+    n1.called(Request::SubmitJob(submission("new"))).skip();
+    let told = n1.worker.ledger.has_told_outcome(&job("old"));
+    let (records, position) = (n1.worker.ledger.changed_since(Number(0)), n1.worker.ledger.position().clone());
+    assert!(told);
+    let stored = Stored { records, position, told: [job("old")].into(), ..stored(2, 5) };
+    let again = Lone::unborn(quiet(), stored);
+    let state = |id| again.worker.told(&query(id)).map(|view| view.state);
+    assert_eq!((state("old"), state("new")), (Some(JobState::Succeeded), Some(JobState::Running)));
+}
+
+#[test]
+fn what_was_told_is_written_with_the_next_save_and_goes_with_its_job() {
+    let mut ledger = Ledger::restore(node("n1"), Vec::new(), Position::default(), Past::default());
+    let (records, number) = super::admitted_by(3, "n3", "j");
+    let mut records = records;
+    super::end(&mut records, number.next());
+    ledger.take_over(&leadership(3, "n3", 0), records, number.next(), None);
+    assert_eq!(ledger.take_unsaved().told, []);
+    ledger.tell(number.next());
+    assert!(!ledger.has_unsaved(), "it waits for another save");
+    assert_eq!(ledger.take_unsaved().told, [(job("j"), true)]);
+    ledger.enter(leadership(4, "n1", 0));
+    ledger.retain(Keep { breakdowns: 0, lines: 0 });
+    assert_eq!(ledger.take_unsaved().told, [(job("j"), false)]);
 }

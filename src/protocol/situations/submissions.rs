@@ -6,10 +6,11 @@ use crate::protocol::input::Input;
 use crate::protocol::ledger::{Ledger, Past};
 use crate::protocol::members::Members;
 use crate::protocol::message::{
-    Batch, CallFailure, Code, Down, ListJobs, Purpose, Refusal, Request, Response, SubmitJob, Submitted,
+    Batch, CallFailure, Code, Down, JobQuery, ListJobs, Purpose, Refusal, Request, Response, SubmitJob, Submitted,
 };
 use crate::protocol::testkit::lone::{ack, heartbeat};
 use crate::protocol::testkit::{Lone, announce, job, leader, leadership, ms, node, query, quiet, submission};
+use crate::protocol::time::Wall;
 use crate::protocol::{Effects, Settings, Stored, limits};
 
 fn submit(id: &str) -> Request {
@@ -355,4 +356,37 @@ fn a_lone_leader_rotates_within_a_moment() {
 fn a_caller_of_nothing_changes_nothing() {
     let mut n1 = Lone::linked(&["n2"]);
     n1.give(Input::CallerGone { token: ReplyToken(77) }).is("= seeking, jac 0, at #0");
+}
+
+#[test]
+fn a_query_by_its_whole_name_finds_no_other_payload_that_waits() {
+    let mut n1 = Lone::following(&["n2"], 3, "n3", 0);
+    n1.called(submit("a")).skip();
+    let other = JobQuery { digest: Some(Digest([2; 32])), ..query("a") };
+    n1.called(Request::GetJob(other.clone())).only("reply").is("");
+    n1.called(Request::CancelJob(other)).only("reply").is("");
+    let own = JobQuery { digest: Some(Digest([1; 32])), ..query("a") };
+    n1.called(Request::GetJob(own.clone())).only("reply").is("reply 5: a Queued 0/0");
+    n1.called(Request::CancelJob(own)).only("reply").is("reply 2: Cancelled");
+}
+
+#[test]
+fn a_submission_that_the_leader_calls_late_is_told_so_if_it_is_and_tried_again_if_not() {
+    for (deadline, reply) in [(Some(Wall(900)), "reply 2: DeadlineExceeded"), (None, "")] {
+        let mut n1 = Lone::following(&["n2"], 3, "n3", 1);
+        n1.called(Request::SubmitJob(SubmitJob { deadline: deadline.map(|_| Wall(1_100)), ..submission("a") })).skip();
+        n1.wait(ms(200));
+        let late = CallFailure::Refused(Refusal::new(Code::DeadlineExceeded, "too late"));
+        n1.fail("n3 SUBMIT a", late).only("reply").is(reply);
+        assert_eq!(n1.worker.queue.waiting(), usize::from(deadline.is_none()));
+    }
+}
+
+#[test]
+fn a_follower_that_has_not_joined_neither_sends_on_nor_answers_from_its_replica() {
+    let mut n1 = Lone::linked(&["n2"]);
+    n1.called(Request::Announce(announce(Purpose::Flood, "n3", leader(3, "n3", 0), 3))).skip();
+    n1.called(submit("a")).is("= following 3-n3, not joined, jac 0, at #0, 1 queued");
+    n1.joined(3, "n3").skip();
+    n1.frame(Down::Heartbeat(heartbeat(3, "n3", 0, 1))).only("call").is("call n3 SUBMIT a passed on within 5000ms");
 }

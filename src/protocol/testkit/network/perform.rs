@@ -54,7 +54,19 @@ impl Network {
             save.removed.iter().for_each(|name| {
                 host.disk.remove(name);
             });
-            host.stored.remembered.extend(save.remembered);
+            for (job, told) in save.told {
+                if told {
+                    host.stored.told.insert(job);
+                } else {
+                    host.stored.told.remove(&job);
+                }
+            }
+            for (node, jac) in save.remembered {
+                match jac {
+                    Some(jac) => host.stored.remembered.insert(node, jac),
+                    None => host.stored.remembered.remove(&node),
+                };
+            }
             host.stored.past = save.past.unwrap_or_else(|| std::mem::take(&mut host.stored.past));
             (host.stored.position, host.stored.term, host.stored.jac) = (save.position, save.term, save.jac);
         }
