@@ -4,7 +4,7 @@ CARGO ?= cargo
 RUSTC ?= rustc
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
-SEEDS ?= 2000
+SEEDS ?= 10000
 FIRST ?= 1
 
 .DEFAULT_GOAL := help
@@ -24,7 +24,7 @@ test: sim ## Run all tests
 	$(CARGO) test --release --locked --test endure -- --nocapture --test-threads=1
 	$(CARGO) test --locked
 
-sim: ## Simulate whole clusters from SEEDS seeds (2000), beginning with FIRST (1); SEED=n replays one and prints it
+sim: ## Simulate whole clusters from SEEDS seeds (10000), beginning with FIRST (1); SEED=n replays one and prints it
 	FLOODLINE_SEEDS=$(SEEDS) FLOODLINE_FIRST_SEED=$(FIRST) $(if $(SEED),FLOODLINE_SEED=$(SEED)) $(CARGO) test --release --locked --test sim -- --nocapture
 
 worlds: ## Search small worlds exhaustively, within the bounds that it prints; WORLD=n runs the n-th search alone

@@ -102,6 +102,11 @@ impl Marks {
         self.0[mark as usize] > 0
     }
 
+    /// How many of all were reached.
+    pub(crate) fn reached(&self) -> usize {
+        self.0.iter().filter(|hits| **hits > 0).count()
+    }
+
     /// Adds a run: each mark counts once a run.
     pub(crate) fn add_run(&mut self, run: &Marks) {
         self.0.iter_mut().zip(&run.0).for_each(|(sum, hits)| *sum += u64::from(*hits > 0));

@@ -54,6 +54,12 @@ impl World {
         let Some(life) = self.hosts[at].process.as_ref().map(|process| process.life) else { return };
         let notices = std::mem::take(&mut effects.notices);
         let doomed = self.is_doomed(at, &notices, &effects.calls);
+        for effect in &effects.streams {
+            // Who was dropped in this step does not count in it any more.
+            if let (StreamEffect::CloseDown(stream), Some(process)) = (effect, &mut self.hosts[at].process) {
+                process.heard.remove(stream);
+            }
+        }
         self.after_step(at);
         for notice in &notices {
             self.tell(|world| format!("{}    {}", world.hosts[at].node, compact(notice)));

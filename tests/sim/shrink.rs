@@ -81,7 +81,7 @@ impl Search {
     /// Later hosts only: the others keep their names.
     fn drop_hosts(&mut self) -> bool {
         let mut any = false;
-        while self.plan.hosts.len() > 1 && self.take(|plan| drop(plan.hosts.pop())) {
+        while self.plan.hosts.len() > 1 && self.take(|plan| plan.hosts.truncate(plan.hosts.len() - 1)) {
             any = true;
         }
         any

@@ -67,7 +67,12 @@ impl World {
             Input::FollowerSent { stream, frame } => {
                 if let Some(heard) = process.heard.get_mut(stream) {
                     heard.at = now;
-                    heard.number = if let Up::Ack { number, .. } = frame { *number } else { heard.number };
+                    // What it said once stays said while it joins anew: its disk has that.
+                    heard.number = match frame {
+                        Up::Ack { number, .. } => heard.number.max(*number),
+                        Up::Join { .. } => None,
+                        Up::Hashes(_) | Up::Upload(_) => heard.number,
+                    };
                 }
             }
             Input::FollowerEnded { stream } => {

@@ -102,7 +102,7 @@ const MOST_STEPS: u64 = 1_000_000;
 
 impl World {
     pub(crate) fn new(seed: u64, plan: Plan, talk: Talk) -> World {
-        let dice = Dice::new(seed ^ 0xD1CE_0F_A_2024);
+        let dice = Dice::new(seed ^ 0x0D1C_E0FA_2024);
         let hosts: Vec<Host> = plan.hosts.iter().enumerate().map(|(at, planned)| host(at, planned)).collect();
         let net = Network::new(hosts.len() + plan.directories, plan.weather.clone());
         let (cap, keep) = (plan.settings.max_jobs_per_term, plan.settings.keep);
