@@ -55,7 +55,8 @@ struct Cost {
 }
 
 async fn cost(tasks: u32, jobs: u64) -> Cost {
-    let cut = [format!("--max-tasks={tasks}"), format!("--tasks-per-worker={}", tasks.div_ceil(WORKERS as u32))];
+    // As many for each worker: how many live at an admission is then of no matter.
+    let cut = [format!("--max-tasks={tasks}"), format!("--tasks-per-worker={tasks}")];
     let settings = ["--max-jobs-per-term=1000000", "--concurrency=4", &cut[0], &cut[1]];
     let fleet = Fleet::start(Plan::new(WORKERS, &settings).with_links()).await;
     let (leadership, _) = fleet.settled(|_, _| true).await;
