@@ -10,7 +10,7 @@ use super::Worker;
 use super::effects::{Effects, Ending, StreamEffect};
 use super::ids::{Incarnation, JobKey, Leadership, Member, NodeId, Number, Position, StreamId};
 use super::leadership::{Leading, Role};
-use super::ledger::{Ledger, Merged, RecordName, Stamped};
+use super::ledger::{Ledger, Merged, Record, RecordName, Stamped};
 use super::limits;
 use super::message::{Batch, Down, Heartbeat, Leader, Status, Up};
 use super::notice::Notice;
@@ -144,6 +144,11 @@ fn batch_for(follower: &Follower, ledger: &Ledger, leadership: &Leadership, held
     let past = joins.then(|| ledger.past().clone());
     let remembers = follower.node().filter(|_| joins).map(|node| ledger.jac_of(node)).unwrap_or_default();
     Some(Batch { leadership: leadership.clone(), records, number: ledger.number(), past, held, remembers })
+}
+
+/// Whether a replica with these records has dropped jobs that changed after `number`.
+fn dropped_after(records: &[Stamped], number: Number) -> bool {
+    records.iter().any(|stamped| matches!(&stamped.record, Record::Floors(floors) if floors.gone > number))
 }
 
 impl Worker {
@@ -297,12 +302,9 @@ impl Worker {
             theirs.iter().filter(|(key, hash)| ours.get(*key) != Some(*hash)).map(|(key, _)| key.clone()).collect();
         let lacking = ours.keys().filter(|key| !theirs.contains_key(*key)).cloned();
         let back: Vec<JobKey> = wanted.iter().cloned().chain(lacking).collect();
-        if wanted.is_empty() {
-            follower.phase = Phase::Jobs(back, self.ledger.number());
-        } else {
-            follower.phase = Phase::Differing(back, self.ledger.number());
-            out.streams.push(StreamEffect::Down(stream, Down::WantJobs(wanted)));
-        }
+        // Also where no job differs: its floors may.
+        follower.phase = Phase::Differing(back, self.ledger.number());
+        out.streams.push(StreamEffect::Down(stream, Down::WantJobs(wanted)));
     }
 
     /// A follower brought what this replica may lack.
@@ -310,10 +312,15 @@ impl Worker {
         let Role::Leading(leading) = &mut self.role else { return };
         let Some(follower) = leading.followers.streams.get_mut(&stream) else { return };
         let (above, phase) = match &follower.phase {
+            // It dropped jobs whose end this replica has not seen: what it lacks no change tells.
+            Phase::Uploading { above, .. } if dropped_after(&records, *above) => (Some(*above), Phase::Hashing),
             Phase::Uploading { above, since } => (Some(*above), Phase::Since(*since)),
             Phase::Differing(keys, compared) => (None, Phase::Jobs(keys.clone(), *compared)),
             Phase::Opened | Phase::Hashing | Phase::Since(_) | Phase::Jobs(..) | Phase::Joined => return,
         };
+        if phase == Phase::Hashing {
+            out.streams.push(StreamEffect::Down(stream, Down::WantHashes));
+        }
         follower.phase = phase;
         let merged = self.ledger.merge(records, above);
         self.recall_jac(self.ledger.jac_of(&self.me.node));

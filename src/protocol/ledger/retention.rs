@@ -62,11 +62,10 @@ pub(super) enum Left {
 }
 
 impl Floors {
-    /// The higher of both, each for itself.
+    /// The higher of both, each for itself. Numbers of two parts do not compare: `gone` stays.
     pub(super) fn join(&mut self, other: &Floors) {
         self.breakdown = self.breakdown.take().max(other.breakdown.clone());
         self.line = self.line.take().max(other.line.clone());
-        self.gone = self.gone.max(other.gone);
     }
 
     pub(super) fn left_of(&self, turn: Turn, key: &JobKey) -> Left {

@@ -103,7 +103,7 @@ impl Ledger {
             return;
         }
         if let Record::Floors(mut floors) = joined {
-            floors.gone = floors.gone.max(self.last_under(&floors));
+            floors.gone = self.gone().max(self.last_under(&floors));
             let stamp = self.next_stamp();
             merged.gone.extend(self.put(Stamped { stamp, record: Record::Floors(floors) }));
             return;

@@ -111,13 +111,14 @@ fn a_follower_with_a_foreign_past_exchanges_hashes_and_then_the_jobs_that_differ
 }
 
 #[test]
-fn a_follower_with_a_foreign_past_and_equal_jobs_uploads_nothing() {
+fn a_follower_with_a_foreign_past_and_equal_jobs_uploads_its_floors_at_most() {
     let mut n1 = with_a_past();
     let hashes = n1.worker.ledger.hashes();
     let stream = n1.opened();
     let (_, position) = led(3, "n7", &["old"]);
     n1.sent(stream, join_at("n2", 5, "n1", position)).skip();
-    n1.sent(stream, Up::Hashes(hashes)).is("
+    n1.sent(stream, Up::Hashes(hashes)).only("down").is("down 101 WANT JOBS");
+    n1.sent(stream, Up::Upload(Vec::new())).is("
             down 101 BATCH joins 5-n1#3 [] held 2
             note follower-joined
             = leading 5-n1, admitted 0, held 2, jac 0, at 5-n1#3

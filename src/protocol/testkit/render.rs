@@ -320,6 +320,7 @@ pub(crate) fn down(frame: &Down) -> String {
         Down::Rejoin(leader) => format!("REJOIN {}", of(&leader.leadership)),
         Down::WantRecords(above) => format!("WANT RECORDS above {above}"),
         Down::WantHashes => "WANT HASHES".to_owned(),
+        Down::WantJobs(keys) if keys.is_empty() => "WANT JOBS".to_owned(),
         Down::WantJobs(keys) => format!("WANT JOBS {}", ids(keys)),
         Down::Batch(batch) => {
             let joins = if batch.past.is_some() { " joins" } else { "" };
