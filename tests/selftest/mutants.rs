@@ -70,7 +70,7 @@ pub struct Leadership {";
         => "drop(errand);
         self.finish_campaign(String::new(), out);
         self.take_announcement(&Announce { purpose: Purpose::Flood, ..announce }, out);";
-    "MIN_MEMBERS counts those that it knows of, not those that live", "replication.rs",
+    "MIN_MEMBERS counts those that it knows of, not those that live", "holding.rs",
         "self.live_workers() >= self.quorum()" => "self.members.alive(self.now.time).len() + 1 >= self.quorum()";
     "what is held is told below MIN_MEMBERS", "replication.rs",
         "{ count / 2 + 1 }.max(min_members)" => "{ count / 2 + 1 }.max(min_members.min(1))";

@@ -54,6 +54,7 @@ impl World {
         let Some(life) = self.hosts[at].process.as_ref().map(|process| process.life) else { return };
         let notices = std::mem::take(&mut effects.notices);
         let doomed = self.is_doomed(at, &notices, &effects.calls);
+        self.after_step(at);
         for effect in &effects.streams {
             // Who was dropped in this step does not count in it any more.
             if let (StreamEffect::CloseDown(stream), Some(process)) = (effect, &mut self.hosts[at].process) {
@@ -61,6 +62,11 @@ impl World {
             }
         }
         self.after_step(at);
+        if let Some(process) = &mut self.hosts[at].process {
+            // What it leads may end in this step, after it has answered who waited.
+            let held = process.held.as_ref().filter(|(of, _)| process.leads.as_ref() == Some(of));
+            process.held_now = held.map(|(_, held)| *held);
+        }
         for notice in &notices {
             self.tell(|world| format!("{}    {}", world.hosts[at].node, compact(notice)));
             self.notice(at, notice);

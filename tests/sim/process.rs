@@ -117,6 +117,8 @@ pub(crate) struct Process {
     pub(crate) heard: BTreeMap<StreamId, Heard>,
     /// What is held by its leader's word, or as leader by its followers' acknowledgements.
     pub(crate) held: Option<(Leadership, Number)>,
+    /// What was held in the leadership with which the present step began.
+    pub(crate) held_now: Option<Number>,
     /// What it led when the present step began.
     pub(crate) led_before: Option<Leadership>,
     /// The leadership that ended in the present step.
@@ -180,6 +182,7 @@ impl Process {
             disk,
             heard: BTreeMap::new(),
             held: None,
+            held_now: None,
             led_before: None,
             ended_now: None,
             stepped_at: born,

@@ -431,7 +431,7 @@ impl World {
             None if told.is_terminal() => stamp.or_else(|| process.number_on_its_way(key, told)),
             None => first.or(stamp),
         };
-        let held = process.held.as_ref().map(|(_, held)| *held);
+        let held = process.held.as_ref().map(|(_, held)| *held).max(process.held_now);
         if number.is_some() && number <= held {
             self.truth.held.insert(key.clone(), told);
             return;
