@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use floodline::jobs::Payload;
 use floodline::protocol::Stored;
 use floodline::protocol::effects::Save;
-use floodline::protocol::ids::{Incarnation, Jac, JobKey, NodeId, Number, Position, Term};
+use floodline::protocol::ids::{Incarnation, Jac, JobKey, Leadership, NodeId, Number, Position, Term};
 use floodline::protocol::ledger::{Job, Past, Record, RecordName, Stamped};
 use floodline::protocol::view::JobState;
 
@@ -85,6 +85,13 @@ impl Disk {
     /// The same for equal records with equal stamps.
     pub(crate) fn content_hash(&self) -> u64 {
         self.hash
+    }
+
+    /// The number of each job's own record, by the leadership in which it stands.
+    pub(crate) fn numbers(&self) -> BTreeMap<JobKey, (Leadership, Number)> {
+        let Some(leadership) = &self.position.leadership else { return BTreeMap::new() };
+        let number = |job: &Job| self.job(&job.key).map(|(_, number)| (job.key.clone(), (leadership.clone(), number)));
+        self.jobs().filter_map(number).collect()
     }
 
     /// The highest JAC that it knows of a worker.
