@@ -49,8 +49,7 @@ mutants: ## Change the pure core in one place at a time and expect a test to fai
 verify: pure ## Check format, lints, purity, structure and documentation; writes nothing but build output
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
-	$(CARGO) clippy --locked --test sim -- -D warnings
-	$(CARGO) clippy --locked --test endure -- -D warnings
+	$(CARGO) clippy --locked --test sim --test worlds --test endure -- -D warnings
 	$(CARGO) test --locked --quiet --test structure
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items --lib
 

@@ -136,27 +136,28 @@ impl World {
         }
     }
 
+    fn begins_to_lead(&mut self, at: usize, leadership: &Leadership, workers: u32) {
+        let Some(process) = &mut self.hosts[at].process else { return };
+        let (identity, stale) = (process.identity(), leadership.jac < process.jac);
+        (process.leads, process.announced, process.admitted) = (Some(leadership.clone()), false, 0);
+        (process.held, process.newest) = (None, Some(leadership.clone()));
+        process.heard.clear();
+        self.see(Seen::Led { process: identity, leadership: leadership.clone() });
+        self.check_fence_of_disk(at, leadership);
+        self.check_reminded(at, leadership, workers);
+        if stale {
+            let text = format!("{leadership} wins with a JAC that has risen since");
+            self.break_("candidacy (section 6, 4)", text);
+        }
+    }
+
     pub(crate) fn notice(&mut self, at: usize, notice: &Notice) {
         let cap = self.plan.settings.max_jobs_per_term;
         let Some(process) = &mut self.hosts[at].process else { return };
         let identity = process.identity();
         match notice {
             Notice::Following(leadership) => self.follows(at, leadership),
-            Notice::LeadershipBegan { leadership, workers } => {
-                let stale = leadership.jac < process.jac;
-                (process.leads, process.announced, process.admitted) = (Some(leadership.clone()), false, 0);
-                (process.held, process.newest) = (None, Some(leadership.clone()));
-                process.heard.clear();
-                self.see(Seen::Led { process: identity, leadership: leadership.clone() });
-                self.check_fence_of_disk(at, leadership);
-                self.check_reminded(at, leadership, *workers);
-                if stale {
-                    self.break_(
-                        "candidacy (section 6, 4)",
-                        format!("{leadership} wins with a JAC that has risen since"),
-                    );
-                }
-            }
+            Notice::LeadershipBegan { leadership, workers } => self.begins_to_lead(at, leadership, *workers),
             Notice::LeadershipMovedUp(_, to) => {
                 process.leads = Some(to.clone());
                 // Numbers run on, and what was held is.
