@@ -185,7 +185,7 @@ impl World {
     }
 
     /// With how many workers a cluster gets on.
-    fn fewest(&self) -> usize {
+    pub(crate) fn fewest(&self) -> usize {
         usize::try_from(self.plan.settings.min_members).unwrap_or(1).max(1)
     }
 

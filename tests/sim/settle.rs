@@ -66,6 +66,9 @@ impl World {
                 return Some(format!("two leaderships are followed: {leaderships:?}"));
             }
         }
+        if self.running().count() < self.fewest() {
+            return Some("fewer run than a leader needs".to_owned());
+        }
         if let Some(job) = self.without_copy() {
             return Some(format!("nobody that runs has {}", job.id));
         }

@@ -132,6 +132,11 @@ impl Worker {
             replaces: campaign.replaces.clone(),
             workers: campaign.found.nodes,
         };
+        if best.member.identity() == self.me.identity() && best.jac != self.jac {
+            // Others have told it of its JAC meanwhile: what it offered when the flood began is no candidacy any more.
+            self.end_campaign("its own JAC has changed", out);
+            return;
+        }
         if best.member.identity() == self.me.identity() {
             self.finish_campaign(format!("{} wins", best.member.node), out);
             self.become_leader(announce, out);

@@ -46,6 +46,15 @@ fn a_worker_without_a_leader_begins_an_election_in_a_term_above_all_that_it_know
 }
 
 #[test]
+fn an_initiator_that_is_told_its_jac_in_mid_flood_does_not_win_by_the_one_that_it_offered() {
+    let (mut n1, _) = begun(&["n2"], 0);
+    n1.worker.recall_jac(Jac(4));
+    n1.answer("n2 ELECT", branch("n2", 9, 1, 5)).skip();
+    assert!(!n1.worker.is_leading(), "it offered JAC 0 and has 4");
+    assert_eq!(n1.worker.jac, Jac(4));
+}
+
+#[test]
 fn alone_it_leads_at_once() {
     let mut n1 = Lone::with(quiet(), stored(3, 4), &[]);
     n1.worker.members = Members::new(node("n1"));
