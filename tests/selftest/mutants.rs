@@ -53,10 +53,8 @@ mutants! {
 impl Eq for Leadership {}
 #[derive(Clone, Debug, Hash)]
 pub struct Leadership {";
-    "a JAC is taken from hearsay", "election/announce.rs",
-        "let mine = won.identity() == self.me.identity() && won.jac == self.jac;"
-        => "let mine = won.identity() == self.me.identity();
-        self.jac = if mine { won.jac } else { self.jac };";
+    "a JAC is taken from hearsay", "neighbours.rs",
+        "self.recall_jac(status.remembers);" => "self.recall_jac(status.remembers.max(status.jac));";
     "a job whose breakdown is dropped leaves no line", "ledger/retention.rs",
         "Left::Line\n        } else {" => "Left::Nothing\n        } else {";
     "a cancel is told before it is held", "requests.rs",

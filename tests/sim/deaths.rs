@@ -54,18 +54,31 @@ impl World {
 
     /// Ends a process between two effects. What it had in memory is lost, and so are some of the writes on their way.
     pub(crate) fn kill(&mut self, at: usize) {
+        let disks = self.plan.disks;
+        let wiped = !disks.kept || (self.dice.below(100) < disks.wiped && self.is_spare(at));
+        self.end_violently(at, wiped);
+        if self.dice.below(6) > 0 {
+            let after = self.dice.span(Duration::from_millis(30), Duration::from_secs(4));
+            self.after(after, Happening::Start(at));
+        }
+    }
+
+    /// Whether a process may die with its disk.
+    pub(crate) fn may_lose(&self, at: usize) -> bool {
+        self.may_die(at) && self.is_spare(at)
+    }
+
+    pub(crate) fn kill_and_wipe(&mut self, at: usize) {
+        self.end_violently(at, true);
+    }
+
+    fn end_violently(&mut self, at: usize, wiped: bool) {
         let Some(process) = self.hosts[at].process.take() else { return };
         self.tell(|_| format!("{} is killed", process.member.node));
         self.mark_death(&process);
         self.see(Seen::Ended { process: process.identity(), how: End::Killed });
         self.bury(&process);
-        let disks = self.plan.disks;
-        let wiped = !disks.kept || (self.dice.below(100) < disks.wiped && self.is_spare(at));
         self.leave_disk(at, process, wiped);
-        if self.dice.below(6) > 0 {
-            let after = self.dice.span(Duration::from_millis(30), Duration::from_secs(4));
-            self.after(after, Happening::Start(at));
-        }
     }
 
     /// Everybody dies at once, and the disks are all that is left.
@@ -114,6 +127,8 @@ impl World {
             let Record::Job(job) = &stamped.record else { continue };
             for admission in job.admissions.iter().filter(|admission| admission.leader == node) {
                 self.truth.admitted.insert((job.key.clone(), admission.clone()));
+                let highest = self.truth.jacs.entry(node.clone()).or_default();
+                *highest = admission.jac.max(*highest);
                 self.see(Seen::Admitted { job: job.key.clone(), admission: admission.clone() });
             }
         }

@@ -89,6 +89,8 @@ impl Trigger {
 pub(crate) enum Fault {
     Kill(Pick),
     KillAll,
+    /// A leader is killed, loses its disk, and comes back where it reaches nobody for a time.
+    Strand(Duration),
     Doom(Trigger),
     Split {
         one_way: bool,
@@ -125,6 +127,7 @@ impl World {
                 }
             }
             Fault::KillAll => self.kill_all(),
+            Fault::Strand(span) => self.strand(span),
             Fault::Doom(trigger) => self.dooms.push(trigger),
             Fault::Split { one_way, alone, for_ } => self.split(one_way, alone, for_),
             Fault::Pause(pick, span) => self.pause(pick, span),
@@ -170,8 +173,20 @@ impl World {
         if self.split.is_some() {
             return;
         }
-        let places = self.hosts.len() + self.registries.len();
         let lonely = if alone { self.pick(Pick::Anyone) } else { None };
+        self.cut_off(lonely, one_way, span);
+    }
+
+    fn strand(&mut self, span: Duration) {
+        let Some(at) = self.pick(Pick::Leader).filter(|at| self.split.is_none() && self.may_lose(*at)) else { return };
+        self.cut_off(Some(at), false, span);
+        self.kill_and_wipe(at);
+        self.after(Duration::from_millis(40), Happening::Start(at));
+    }
+
+    /// Splits the cluster: one place from the others, or each place to a side at random.
+    fn cut_off(&mut self, lonely: Option<usize>, one_way: bool, span: Duration) {
+        let places = self.hosts.len() + self.registries.len();
         let dice = &mut self.dice;
         let sides: Vec<bool> = match lonely {
             Some(lonely) => (0..places).map(|place| place == lonely).collect(),

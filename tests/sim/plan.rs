@@ -224,6 +224,9 @@ fn faults(dice: &mut Dice, hurt_for: Duration, long: bool) -> Vec<(Time, Fault)>
         all.faults.push((Time::ZERO + begins, fault));
     }
     all.add(40, 3, |dice| Fault::Kill(who(dice)));
+    all.add(15, 2, |dice| Fault::Strand(dice.span(MS(700), SECS(5))));
+    // In some clusters nearly everybody dies again and again.
+    all.add(8, 10, |_| Fault::Kill(Pick::Anyone));
     all.add(55, 4, |dice| Fault::Doom(*dice.pick(Trigger::ALL).expect("not empty")));
     all.add(15, 2, |_| Fault::KillAll);
     all.add(35, 2, |dice| {

@@ -121,7 +121,8 @@ impl World {
         };
         let Some(process) = &self.hosts[at].process else { return };
         let node = process.member.node.clone();
-        if process.leads.as_ref() != Some(leadership) && process.led_before.as_ref() != Some(leadership) {
+        let led = [&process.leads, &process.led_before, &process.ended_now];
+        if !led.iter().any(|led| led.as_ref() == Some(leadership)) {
             let text = format!("{node} sends as {leadership}, leads {:?}", process.leads);
             self.break_("G3 sender", text);
         } else if let Some((of, known)) = &process.held

@@ -23,6 +23,10 @@ pub(crate) struct Truth {
     pub(crate) promised: BTreeMap<JobKey, JobState>,
     /// What was held at some time.
     held: BTreeMap<JobKey, JobState>,
+    /// The highest JAC of each worker's journalled admissions.
+    pub(crate) jacs: BTreeMap<NodeId, Jac>,
+    /// Leaderships that have begun.
+    begun: BTreeSet<Leadership>,
     /// Admissions that their leader has journalled.
     pub(crate) admitted: BTreeSet<(JobKey, Admission)>,
     /// Ended and dropped since (section 8).
@@ -142,6 +146,7 @@ impl World {
         (process.leads, process.announced, process.admitted) = (Some(leadership.clone()), false, 0);
         (process.held, process.newest) = (None, Some(leadership.clone()));
         process.heard.clear();
+        self.truth.begun.insert(leadership.clone());
         self.see(Seen::Led { process: identity, leadership: leadership.clone() });
         self.check_fence_of_disk(at, leadership);
         self.check_reminded(at, leadership, workers);
@@ -164,6 +169,7 @@ impl World {
                 process.held = process.held.take().map(|(_, held)| (to.clone(), held));
                 process.newest = Some(to.clone());
                 process.heard.values_mut().for_each(|heard| heard.number = None);
+                self.truth.begun.insert(to.clone());
                 self.marks.hit(Mark::MovedUp);
                 self.see(Seen::Led { process: identity, leadership: to.clone() });
             }
@@ -286,10 +292,23 @@ impl World {
         self.note_prevented(at, leadership);
     }
 
+    /// The winner is told first: nobody else hears of a leadership before it has begun (section 6, 4).
+    fn check_begun(&mut self, at: usize, leadership: &Leadership) {
+        if !self.truth.begun.contains(leadership) {
+            let text = format!("{} announces {leadership}, which has not begun", self.hosts[at].node);
+            self.break_("announcement (section 6, 4)", text);
+        }
+    }
+
     pub(crate) fn jac_told(&mut self, at: usize, jac: Jac) {
         let Some(process) = self.hosts[at].process.as_mut().filter(|process| process.told != Some(jac)) else { return };
         process.told = Some(jac);
         let owner = process.identity();
+        let admitted = self.truth.jacs.get(&owner.node).copied().unwrap_or_default();
+        if jac > admitted {
+            let text = format!("{} tells JAC {jac}, and has admitted no more than {admitted}", owner.node);
+            self.break_("JAC (section 1)", text);
+        }
         self.see(Seen::JacTold { owner, jac });
     }
 
@@ -304,6 +323,7 @@ impl World {
                 }
             }
             Request::Announce(announce) if announce.purpose == Purpose::Flood => {
+                self.check_begun(at, &announce.leader.leadership);
                 if let Some(process) = &mut self.hosts[at].process {
                     process.announced = true;
                 }
