@@ -345,7 +345,8 @@ impl Worker {
             }
             Err(CallFailure::Refused(refusal))
                 if matches!(refusal.code, Code::InvalidArgument | Code::AlreadyExists)
-                    || (refusal.code == Code::DeadlineExceeded && submission.is_late(self.now.wall)) =>
+                    // By the leader's clock, whatever this one says: it knows whether the job was admitted.
+                    || (refusal.code == Code::DeadlineExceeded && submission.job.deadline.is_some()) =>
             {
                 self.answer_submission(id, Err(refusal), out);
             }
