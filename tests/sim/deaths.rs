@@ -179,7 +179,8 @@ impl World {
         host.has_disk = self.plan.disks.kept;
         host.disk = if host.has_disk { process.disk } else { Disk::default() };
         let few = self.running().count() < self.fewest();
-        let needed = self.quiet_since.is_some() && (few || !self.is_spare(at));
+        // Who is down by then stays so.
+        let needed = self.quiet_since.is_some() && (few || self.without_copy().is_some());
         if needed || self.dice.below(2) == 0 {
             let after = self.dice.span(Duration::from_millis(100), Duration::from_secs(4));
             self.after(after, Happening::Start(at));
