@@ -308,7 +308,7 @@ settings! {
     /// Ended jobs that are kept with their breakdown, the latest ones
     keep_jobs: u32 = Fixed("1000"), Count(1, 100_000);
     /// Ended jobs of which at least id and outcome are kept, the latest ones
-    keep_lines: u32 = Fixed("20000"), Count(1_000, 1_000_000);
+    keep_lines: u32 = Fixed("20000"), Count(100, 1_000_000);
     /// Tasks computed at once on a worker
     concurrency: u32 = Computed { words: "the number of cores", of: |_| cores() }, Count(1, 1_024);
 
