@@ -250,15 +250,18 @@ impl Worker {
         self.send_join(out);
     }
 
-    /// States on the open stream where this replica stands.
+    /// States on the open stream where this replica stands; not while an admission of the time when this worker led
+    /// is on its way to the journal, since a joining tells it (section 8). [`Worker::on_saved`] does it then.
     pub(crate) fn send_join(&mut self, out: &mut Effects) {
         let join = Up::Join {
             status: self.status_for(self.leader_now().map(|leader| &leader.member.node)),
             position: self.ledger.position().clone(),
             jobs: u64::try_from(self.ledger.len()).unwrap_or(u64::MAX),
         };
-        if let Role::Following(Following { stream: Some(stream), joined, .. }) = &mut self.role {
-            *joined = false;
+        let waits = self.saving.holds_admission();
+        let Role::Following(Following { stream: Some(stream), joined, .. }) = &mut self.role else { return };
+        *joined = false;
+        if !waits {
             out.streams.push(StreamEffect::Up(*stream, join));
         }
     }

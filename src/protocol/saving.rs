@@ -104,10 +104,14 @@ impl Worker {
 
     /// The journal has a save and all before it: what rests on it may be told.
     pub(crate) fn on_saved(&mut self, save: SaveId, out: &mut Effects) {
+        let admitting = self.saving.holds_admission();
         while let Some(write) = self.saving.under_way.pop_front_if(|write| write.id <= save) {
             self.saving.journalled = (write.axis, write.number);
             self.saving.jac = write.jac;
             out.moved.extend(write.admitted);
+        }
+        if admitting && !self.saving.holds_admission() {
+            self.send_join(out);
         }
         self.acknowledge(out);
     }

@@ -9,7 +9,7 @@ use crate::protocol::leadership::Role;
 use crate::protocol::ledger::{Past, Stamped};
 use crate::protocol::limits;
 use crate::protocol::message::{Batch, CallFailure, Down, Leader, Purpose, Request, Response};
-use crate::protocol::testkit::lone::heartbeat;
+use crate::protocol::testkit::lone::{heartbeat, taken};
 use crate::protocol::testkit::{Lone, announce, elect, job, leader, leadership, ms, status, submission};
 
 /// Two records of a job that `3-n3` admits, at #1 and #2.
@@ -300,4 +300,22 @@ fn a_pong_for_a_leadership_that_is_followed_no_more_changes_nothing() {
     n1.called(Request::Announce(announce(Purpose::Flood, "n4", leader(4, "n4", 0), 3))).skip();
     let lives = Response::Ping(status("n3", Some(leader(3, "n3", 0))));
     n1.answer("n3 PING", lives).only("=").is("= following 4-n4, not joined, jac 0, at 3-n3#0");
+}
+
+#[test]
+fn a_leader_of_before_states_where_it_stands_once_its_admissions_are_on_its_disk() {
+    let mut n1 = Lone::leading(&["n2"], 5, &[]);
+    n1.called(Request::SubmitJob(submission("j"))).skip();
+    n1.called(Request::Announce(announce(Purpose::Flood, "n2", leader(6, "n3", 0), 3))).skip();
+    n1.answer("n3 SETTLE", taken(false, Some(leader(6, "n3", 0)), 4)).is("
+            open 1 to n3
+            note leadership-ended term 5
+            note following term 6
+            = following 6-n3, not joined, jac 1, at 5-n1#3, 1 queued
+        ");
+    n1.frame(Down::Heartbeat(heartbeat(6, "n3", 0, 5))).only("up").is("up 1 ACK -");
+    n1.saved().only("up").is("
+            up 1 JOIN n1 follows 6-n3 at 5-n1#3, jobs 1
+            up 1 ACK -
+        ");
 }
