@@ -25,7 +25,9 @@ use crate::protocol::effects::Ending;
 use crate::protocol::ids::{Incarnation, Member, NodeId};
 use crate::protocol::ledger::Keep;
 use crate::protocol::{Input, Setup, Stored, limits};
+use crate::telemetry::export::{Counts, Export};
 use crate::telemetry::logs;
+use crate::telemetry::metrics::Metrics;
 use crate::transport::{self, Transport};
 use crate::{grpc, http};
 
@@ -73,6 +75,7 @@ pub struct Node {
     /// The servers take nothing more, and end what they have.
     closing: CancellationToken,
     stop_grace: Duration,
+    export: Option<Export>,
 }
 
 /// What a node does besides serving.
@@ -82,21 +85,28 @@ enum Part {
     Directory(RunningDirectory),
 }
 
-/// Starts the log of a process that is one node.
-pub fn start_log(settings: &Settings) {
+/// Starts the log of a process that is one node, and its traces, if the environment names a collector for them.
+#[must_use]
+pub fn start_telemetry(settings: &Settings) -> Option<Export> {
     let form = match settings.log_format {
         LogFormat::Text => logs::Form::Text,
         LogFormat::Json => logs::Form::Json,
     };
-    logs::start(form, settings.log_level);
+    let export = Export::start(settings.node_id.as_str());
+    logs::start(form, settings.log_level, export.as_ref().ok().and_then(Option::as_ref));
+    export.unwrap_or_else(|error| {
+        tracing::warn!("{error}");
+        None
+    })
 }
 
 impl Node {
-    /// Builds and starts a node. When this returns both its ports are open.
+    /// Builds and starts a node. When this returns both its ports are open. What `export` has left to send at the end
+    /// of the node is sent then.
     ///
     /// # Errors
     /// [`CannotStart`], with what to do about it.
-    pub async fn start(settings: &Settings) -> Result<Node, CannotStart> {
+    pub async fn start(settings: &Settings, export: Option<Export>) -> Result<Node, CannotStart> {
         let (queue, inbox) = mpsc::channel(node::QUEUE);
         // Before the ports open: whoever dials a node that still reads its journal would wait for it in vain.
         let who = who(settings, queue.clone()).await?;
@@ -110,26 +120,28 @@ impl Node {
             http = %member.http, grpc_port = grpc_address.port(), version = %member.version, "starting"
         );
         let (servers, stopping, closing) = (TaskTracker::new(), CancellationToken::new(), CancellationToken::new());
-        let (part, ready) = match who.journal {
+        let counts = export.as_ref().map(Export::counts);
+        let (part, ready, scrape) = match who.journal {
             Some((journal, stored)) => {
                 let worker = start_worker(settings, member.clone(), (journal, stored), (queue, inbox))
                     .map_err(CannotStart::Threads)?;
                 let handle = worker.handle();
                 let ready = handle.ready();
                 let listen = listen_with(transport::Listener::new(&settings.cluster));
-                servers.spawn(grpc::serve_worker(grpc, handle, listen, stopping.clone(), closing.clone()));
-                (Part::Worker(worker), ready)
+                servers.spawn(grpc::serve_worker(grpc, handle.clone(), listen, stopping.clone(), closing.clone()));
+                (Part::Worker(worker), ready, scrape_worker(handle, counts))
             }
             None => {
                 let directory = node::start_directory(&settings.cluster, incarnation, settings.lease_ttl, seed());
                 servers.spawn(grpc::serve_directory(grpc, directory.handle(), stopping.clone(), closing.clone()));
-                (Part::Directory(directory), watch::Sender::new(true).subscribe())
+                let ready = watch::Sender::new(true).subscribe();
+                (Part::Directory(directory), ready, scrape_directory(counts))
             }
         };
-        let routes = http::routes(member.node.as_str(), ready, stopping.clone());
+        let routes = http::routes(member.node.as_str(), ready, stopping.clone(), scrape);
         servers.spawn(http::serve(http, routes, closing.clone()));
         servers.close();
-        Ok(Node { member, part, servers, stopping, closing, stop_grace: settings.stop_grace })
+        Ok(Node { member, part, servers, stopping, closing, stop_grace: settings.stop_grace, export })
     }
 
     /// Who it is and where it is reached, with the ports that it really has.
@@ -218,6 +230,19 @@ fn start_worker(
         seed: seed(),
     };
     node::start(settings.cluster.clone(), setup, (queue, inbox), journal, transport)
+}
+
+/// What `/metrics` of a worker shows.
+fn scrape_worker(handle: Handle, spans: Option<Arc<Counts>>) -> http::Scrape {
+    Arc::new(move || {
+        let (handle, spans) = (handle.clone(), spans.clone());
+        Box::pin(async move { handle.scrape(spans.as_deref()).await })
+    })
+}
+
+/// What `/metrics` of a directory shows.
+fn scrape_directory(spans: Option<Arc<Counts>>) -> http::Scrape {
+    Arc::new(move || Box::pin(std::future::ready(Metrics::scrape_process(spans.as_deref()))))
 }
 
 /// How the gRPC door, which dials nobody, hears other members.

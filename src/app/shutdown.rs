@@ -4,16 +4,21 @@
 //! 2. The worker steps down, hands back or finishes what runs, and leaves its directories; or the directory ends.
 //! 3. The streams that it serves end, so that no reader holds up what follows.
 //! 4. The servers take no more connections, finish the answers under way, and cut what is left.
-//! 5. The log has everything by then: it is written line by line.
+//! 5. The spans that ended last are sent, within [`LAST_SPANS`]. The log has everything by then.
 //!
 //! Owns the order and how the time is shared. Never decides what a worker does to leave: `protocol` does.
 
-use tokio::time::{Instant, timeout_at};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{Node, Part};
 use crate::node::Broken;
 use crate::protocol::effects::Ending;
 use crate::protocol::ids::Incarnation;
+
+/// How long the collector may take for the last spans; the servers have ended by then, so it comes on top.
+const LAST_SPANS: Duration = Duration::from_millis(500);
 
 /// How a node ended.
 #[derive(Debug)]
@@ -66,6 +71,11 @@ impl Node {
         self.closing.cancel();
         if timeout_at(begun + self.stop_grace, self.servers.wait()).await.is_err() {
             tracing::info!("connections that did not end in time are cut off");
+        }
+        if let Some(export) = self.export {
+            // Apart from the runtime, whose threads it needs to send with.
+            let sent = tokio::task::spawn_blocking(move || export.end(LAST_SPANS));
+            timeout(LAST_SPANS * 2, sent).await.ok();
         }
         tracing::info!(took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX), "ended");
         ended

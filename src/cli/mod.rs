@@ -92,7 +92,9 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return answer(&error).into(),
     };
-    let runtime = match runtime::Builder::new_multi_thread().enable_all().build() {
+    // Two at least: on one core a thread that waits for the last spans to go would be the one that has to send them.
+    let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+    let runtime = match runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             complain(&format!("cannot start threads: {error}; raise the limit of processes"));

@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::exit::{Exit, Outcome};
 use super::face::Face;
 use super::setting_flags::SettingFlags;
-use crate::app::{Ended, Node, start_log};
+use crate::app::{Ended, Node, start_telemetry};
 
 /// Arguments of `floodline node`.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,8 +28,8 @@ pub(crate) async fn run(args: Args, _: &Face) -> Outcome {
     let mut signals = Signals::listen().map_err(|error| {
         Exit::Refused.because(format!("cannot listen to signals: {error}; raise the limit of open files"))
     })?;
-    start_log(&settings);
-    let node = Node::start(&settings).await.map_err(|error| Exit::Refused.because(error))?;
+    let export = start_telemetry(&settings);
+    let node = Node::start(&settings, export).await.map_err(|error| Exit::Refused.because(error))?;
     let name = node.member().node.clone();
     let (first, told) = tokio::sync::oneshot::channel();
     let life = node.live(async {

@@ -124,6 +124,7 @@ mod tests {
             admissions: vec![Admission { term: Term(3), leader: node("worker-2"), place: 2, jac: Jac(7), slices: 12 }],
             workers: vec![share("worker-1", 1, 320), share("worker-10", 11, 4_100), share("worker-2", 0, 0)],
             tasks: vec![task(0, 1), task(1, 2), task(2, 1)],
+            trace: None,
         }
     }
 

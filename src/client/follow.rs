@@ -61,7 +61,7 @@ impl Follow {
         let key = JobKey { id, digest: wire::digest_of(&payload) };
         let late_at = deadline.map(|within| Instant::now() + within);
         let deadline = deadline.map(from_now);
-        let job = SubmitJob { key, payload, deadline, forwarded: false };
+        let job = SubmitJob { key, payload, deadline, forwarded: false, trace: None };
         // By its whole name: the other side of a split may have taken another payload under this id.
         let query = JobQuery { id: job.key.id.clone(), digest: Some(job.key.digest), forwarded: false };
         Follow { client, job: query, phase: Phase::Submitting(job), late_at, acknowledged: false, last: None }

@@ -11,12 +11,15 @@ use tokio_util::task::TaskTracker;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::protocol::message;
+use crate::protocol::trace::Trace;
 use crate::protocol::view::{Event, JobView};
+use crate::telemetry::context::Open;
+use crate::telemetry::names::{attribute, span};
 use crate::wire::status::status_of;
 use crate::wire::v1::coordinator_service_server::CoordinatorService;
 use crate::wire::{Subscription, v1};
 
-use super::door::Door;
+use super::door::{Door, trace_of};
 use super::follower;
 use super::gather::Gathering;
 
@@ -37,6 +40,27 @@ impl Coordinator {
     /// Readers of streams run among `tasks`.
     pub(super) fn new(door: Door, gathering: Gathering, tasks: TaskTracker) -> Coordinator {
         Coordinator { door, gathering, tasks }
+    }
+}
+
+impl Coordinator {
+    /// A client's submission begins a span, which the job keeps; a forwarded one has it.
+    async fn submit(
+        &self,
+        trace: Option<Trace>,
+        job: message::SubmitJob,
+    ) -> Result<Response<v1::SubmitJobResponse>, Status> {
+        if job.forwarded {
+            return self.door.ask(trace, message::Request::SubmitJob(message::SubmitJob { trace, ..job })).await;
+        }
+        let open = Open::new(span::SUBMIT, self.door.handle().member().node.as_str(), trace);
+        open.set(attribute::JOB, job.key.id.to_string());
+        let trace = open.trace();
+        let answer = self.door.ask(trace, message::Request::SubmitJob(message::SubmitJob { trace, ..job })).await;
+        if let Err(status) = &answer {
+            open.fail(status.message().to_owned());
+        }
+        answer
     }
 }
 
@@ -81,13 +105,15 @@ impl CoordinatorService for Coordinator {
         &self,
         request: Request<v1::SubmitJobRequest>,
     ) -> Result<Response<v1::SubmitJobResponse>, Status> {
+        let trace = trace_of(request.metadata());
         let submission = self.door.enter(request)?;
-        if submission.encoded_len() <= LARGE {
-            return self.door.ask(submission.try_into()?).await;
-        }
-        let parsed = tokio::task::spawn_blocking(|| message::Request::try_from(submission)).await;
-        let parsed = parsed.map_err(|_| Status::unavailable("this node is ending; try another one"))?;
-        self.door.ask(parsed?).await
+        let parsed = if submission.encoded_len() <= LARGE {
+            message::SubmitJob::try_from(submission)
+        } else {
+            let parsed = tokio::task::spawn_blocking(|| message::SubmitJob::try_from(submission)).await;
+            parsed.map_err(|_| Status::unavailable("this node is ending; try another one"))?
+        };
+        self.submit(trace, parsed?).await
     }
 
     async fn cancel_job(

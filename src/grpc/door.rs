@@ -7,6 +7,8 @@ use tonic::{Request, Response, Status};
 
 use crate::node::Handle;
 use crate::protocol::message::{self, Code, Refusal};
+use crate::protocol::trace::Trace;
+use crate::telemetry::context::TRACE_PARENT;
 use crate::wire::status::status_of;
 use crate::wire::{CLUSTER_KEY, Malformed, Mismatched};
 
@@ -37,18 +39,25 @@ impl Door {
         message::Request: TryFrom<M, Error = Malformed>,
         A: TryFrom<message::Response, Error = Mismatched>,
     {
+        let trace = trace_of(request.metadata());
         let request = self.enter(request)?.try_into()?;
-        self.ask(request).await
+        self.ask(trace, request).await
     }
 
     /// The part of a unary call that follows its parsing.
-    pub(super) async fn ask<A>(&self, request: message::Request) -> Result<Response<A>, Status>
+    pub(super) async fn ask<A>(&self, trace: Option<Trace>, request: message::Request) -> Result<Response<A>, Status>
     where
         A: TryFrom<message::Response, Error = Mismatched>,
     {
-        let answer = self.handle.call(request).await.map_err(|refusal| status_of(&refusal))?;
+        let answer = self.handle.call_in(trace, request).await.map_err(|refusal| status_of(&refusal))?;
         Ok(Response::new(answer.try_into()?))
     }
+}
+
+/// Where a call stands in a trace, if its caller says so. What makes no sense there is passed over, as the
+/// recommendation demands.
+pub(super) fn trace_of(metadata: &MetadataMap) -> Option<Trace> {
+    metadata.get(TRACE_PARENT)?.to_str().ok()?.parse().ok()
 }
 
 /// Refuses a caller of another cluster.

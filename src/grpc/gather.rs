@@ -85,6 +85,7 @@ impl Gathering {
                 task: None,
                 attempt: None,
                 text: Arc::from(format!("{missed} events were missed: this watcher is too slow")),
+                trace: None,
             },
         })
     }

@@ -61,6 +61,7 @@ fn view(id: &str, state: JobState, completed: u32, total: u32, number: u64) -> J
         admissions: Vec::new(),
         workers: worker.into_iter().collect(),
         tasks: (0..total).map(task).collect(),
+        trace: None,
     }
 }
 

@@ -1,12 +1,14 @@
-//! The HTTP door: `/health`, for probes.
+//! The HTTP door: `/health`, for probes, and `/metrics`, for Prometheus.
 //!
-//! Owns the routes and the limits of this listener. Never asks the worker: what it tells is told to it whenever it
+//! Owns the routes and the limits of this listener. Health never asks the worker: it is told to it whenever it
 //! changes. Sections 2 and 15 of the contract.
 
 mod server;
 #[cfg(test)]
 mod tests;
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::Router;
@@ -19,11 +21,19 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::telemetry::metrics;
+
 pub use server::serve;
 
-/// All routes. `ready` says whether the node can be sent work, `stopping` whether it was told to stop.
-pub fn routes(node: &str, ready: watch::Receiver<bool>, stopping: CancellationToken) -> Router {
-    Router::new().route("/health", get(health)).with_state(Health { node: node.into(), ready, stopping })
+/// Makes the text of a scrape.
+pub type Scrape = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = String> + Send>> + Send + Sync>;
+
+/// All routes. `ready` says whether the node can be sent work, `stopping` whether it was told to stop, `scrape` what
+/// Prometheus reads.
+pub fn routes(node: &str, ready: watch::Receiver<bool>, stopping: CancellationToken, scrape: Scrape) -> Router {
+    let metrics = async move || ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], scrape().await);
+    let health = get(health).with_state(Health { node: node.into(), ready, stopping });
+    Router::new().route("/health", health).route("/metrics", get(metrics))
 }
 
 #[derive(Clone, Debug)]

@@ -45,7 +45,10 @@ impl Actor {
         let ending = loop {
             let mut effects = Effects::default();
             for input in self.taken.drain(..) {
+                let cause = self.performer.comes(&input);
                 self.worker.step(self.clock.now(), input, &mut effects);
+                let notices = std::mem::take(&mut effects.notices);
+                self.performer.tell(cause, notices, &self.clock);
             }
             let performed = self.performer.perform(effects, &self.worker, &self.clock);
             let taken = match performed {
@@ -71,6 +74,8 @@ impl Actor {
             biased;
             failed = self.performer.journal_failed() => return Err(failed),
             () = self.clock.reaches(due) => {
+                let now = self.clock.now().time;
+                due.into_iter().for_each(|due| self.performer.late(now.since(due)));
                 self.taken.push(Input::TimerFired);
                 let queued = std::iter::from_fn(|| self.inbox.try_recv().ok());
                 self.taken.extend(queued.take(BATCH));

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::protocol::ids::ReplyToken;
 use crate::protocol::message::{Refusal, Response};
+use crate::protocol::trace::Trace;
 
 pub(super) type Answer = Result<Response, Refusal>;
 
@@ -18,15 +19,22 @@ pub(super) type Answer = Result<Response, Refusal>;
 #[derive(Debug, Default)]
 pub(super) struct Callers {
     last: AtomicU64,
-    waiting: Mutex<BTreeMap<ReplyToken, oneshot::Sender<Answer>>>,
+    waiting: Mutex<BTreeMap<ReplyToken, Caller>>,
+}
+
+/// One who waits.
+#[derive(Debug)]
+struct Caller {
+    answer: oneshot::Sender<Answer>,
+    trace: Option<Trace>,
 }
 
 impl Callers {
-    /// One more, under a fresh token.
-    pub(super) fn enter(&self) -> (ReplyToken, oneshot::Receiver<Answer>) {
+    /// One more, under a fresh token; its call stands there in a trace.
+    pub(super) fn enter(&self, trace: Option<Trace>) -> (ReplyToken, oneshot::Receiver<Answer>) {
         let token = ReplyToken(self.last.fetch_add(1, Ordering::Relaxed).saturating_add(1));
         let (sender, answer) = oneshot::channel();
-        self.waiting().insert(token, sender);
+        self.waiting().insert(token, Caller { answer: sender, trace });
         (token, answer)
     }
 
@@ -35,8 +43,13 @@ impl Callers {
         let caller = self.waiting().remove(&token);
         if let Some(caller) = caller {
             // It fails if the caller goes at this moment, which is as good as having gone before.
-            caller.send(answer).ok();
+            caller.answer.send(answer).ok();
         }
+    }
+
+    /// Where a call stands in a trace, while its caller waits.
+    pub(super) fn trace_of(&self, token: ReplyToken) -> Option<Trace> {
+        self.waiting().get(&token)?.trace
     }
 
     /// One goes. Says whether it had no answer yet.
@@ -49,7 +62,7 @@ impl Callers {
         self.waiting().clear();
     }
 
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<ReplyToken, oneshot::Sender<Answer>>> {
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<ReplyToken, Caller>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

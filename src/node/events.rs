@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, watch};
 use crate::protocol::ids::NodeId;
 use crate::protocol::notice::{Notice, Told};
 use crate::protocol::time::Wall;
+use crate::protocol::trace::TraceId;
 use crate::protocol::view::{Event, RESYNC};
 
 /// Events kept.
@@ -26,28 +27,35 @@ pub(super) struct Events {
     last: watch::Sender<u64>,
 }
 
-/// Notices are kept as they came: a sentence is made of one when somebody reads it.
+/// A notice as it came: a sentence is made of it when somebody reads it.
+#[derive(Clone, Debug)]
+struct Happening {
+    at: Wall,
+    notice: Notice,
+    trace: Option<TraceId>,
+}
+
 #[derive(Debug, Default)]
 struct Ring {
     last: u64,
-    kept: VecDeque<(Wall, Notice)>,
+    kept: VecDeque<Happening>,
 }
 
 /// What a reader that stands at a number gets next.
 #[derive(Debug)]
 enum Page {
     /// These, the first of which has this number.
-    Events(u64, Vec<(Wall, Notice)>),
+    Events(u64, Vec<Happening>),
     /// Word that events up to this number are missing; the oldest that is kept happened then.
     Missing(u64, Wall),
 }
 
 impl Ring {
-    fn push(&mut self, at: Wall, notice: Notice) {
+    fn push(&mut self, happening: Happening) {
         if self.kept.len() >= KEPT {
             self.kept.pop_front();
         }
-        self.kept.push_back((at, notice));
+        self.kept.push_back(happening);
         self.last = self.last.saturating_add(1);
     }
 
@@ -55,7 +63,7 @@ impl Ring {
         let before_oldest = self.last.saturating_sub(self.kept.len() as u64);
         // A number from the future is of an earlier start of this node.
         if seq < before_oldest || seq > self.last {
-            return Page::Missing(before_oldest, self.kept.front().map_or(Wall::default(), |(at, _)| *at));
+            return Page::Missing(before_oldest, self.kept.front().map_or(Wall::default(), |oldest| oldest.at));
         }
         let skipped = usize::try_from(seq - before_oldest).unwrap_or(usize::MAX);
         Page::Events(seq.saturating_add(1), self.kept.iter().skip(skipped).take(PAGE).cloned().collect())
@@ -67,13 +75,14 @@ impl Events {
         Events { node, ring: Mutex::default(), last: watch::Sender::new(0) }
     }
 
-    pub(super) fn push(&self, at: Wall, notices: Vec<Notice>) {
+    /// Takes in what happened, each with the trace that tells of it.
+    pub(super) fn push(&self, at: Wall, notices: Vec<(Notice, Option<TraceId>)>) {
         if notices.is_empty() {
             return;
         }
         let last = {
             let mut ring = self.ring();
-            notices.into_iter().for_each(|notice| ring.push(at, notice));
+            notices.into_iter().for_each(|(notice, trace)| ring.push(Happening { at, notice, trace }));
             ring.last
         };
         self.last.send_replace(last);
@@ -105,18 +114,20 @@ impl Events {
             Page::Missing(up_to, at) => {
                 let text = format!("events up to {up_to} are not kept; ask for the cluster's present state");
                 let told = Told { kind: RESYNC, term: None, job: None, task: None, attempt: None, text };
-                vec![self.event(up_to, at, told)]
+                vec![self.event(up_to, at, told, None)]
             }
-            Page::Events(first, notices) => {
-                let numbered = (first..).zip(notices);
-                numbered.map(|(seq, (at, notice))| self.event(seq, at, notice.told())).collect()
+            Page::Events(first, happenings) => {
+                let numbered = (first..).zip(happenings);
+                let event = |(seq, it): (u64, Happening)| self.event(seq, it.at, it.notice.told(), it.trace);
+                numbered.map(event).collect()
             }
         }
     }
 
-    fn event(&self, seq: u64, at: Wall, told: Told) -> Event {
+    fn event(&self, seq: u64, at: Wall, told: Told, trace: Option<TraceId>) -> Event {
         let Told { kind, term, job, task, attempt, text } = told;
-        Event { seq, at, node: self.node.clone(), kind: kind.into(), term, job, task, attempt, text: text.into() }
+        let (node, kind, text) = (self.node.clone(), kind.into(), text.into());
+        Event { seq, at, node, kind, term, job, task, attempt, text, trace }
     }
 
     fn ring(&self) -> MutexGuard<'_, Ring> {
@@ -130,7 +141,7 @@ mod tests {
 
     fn events_with(count: usize) -> Events {
         let events = Events::new(NodeId::new("a").expect("a good name"));
-        events.push(Wall(5), vec![Notice::Stopping; count]);
+        events.push(Wall(5), vec![(Notice::Stopping, None); count]);
         events
     }
 
@@ -172,7 +183,7 @@ mod tests {
         for seq in 1..=(PAGE * 2 + 1) as u64 {
             assert_eq!(read.recv().await.map(|event| event.seq), Some(seq));
         }
-        events.push(Wall(9), vec![Notice::Stopping]);
+        events.push(Wall(9), vec![(Notice::Stopping, None)]);
         let next = read.recv().await.map(|event| (event.seq, event.at));
         assert_eq!(next, Some(((PAGE * 2 + 2) as u64, Wall(9))));
         drop(read);

@@ -23,13 +23,18 @@ use crate::protocol::ids::{Member, ReplyToken, StreamId};
 use crate::protocol::limits;
 use crate::protocol::message::{Code, Down, JobQuery, Refusal, Request, Response, Up};
 use crate::protocol::progress::Cursor;
+use crate::protocol::trace::Trace;
 use crate::protocol::view::{Event, JobView};
+use crate::telemetry::export::Counts;
+use crate::telemetry::metrics::Metrics;
 
 /// Inputs that may wait for the loop. Every caller that waits holds one place, and there may be
 /// [`limits::CALLERS`] of them, so that they take a quarter at most.
 pub const QUEUE: usize = limits::CALLERS * 4;
 /// Places that are left to peers, to the journal and to the pool when clients come in crowds.
 const KEPT_FROM_CLIENTS: usize = QUEUE / 2;
+/// How long a scrape waits for the worker.
+const SCRAPE: std::time::Duration = std::time::Duration::from_secs(1);
 /// Messages under way to one reader of events; the rest waits in the ring.
 const EVENTS_AHEAD: usize = 64;
 
@@ -49,6 +54,7 @@ pub(super) struct Shared {
     pub(super) followers: Followers,
     pub(super) subscriptions: Subscriptions,
     pub(super) events: Events,
+    pub(super) metrics: Arc<Metrics>,
     pub(super) ready: watch::Sender<bool>,
     /// Feeders of streams; they end with their readers, or when `ended` says so.
     pub(super) feeders: TaskTracker,
@@ -60,6 +66,7 @@ impl Shared {
         Shared {
             cluster,
             events: Events::new(member.node.clone()),
+            metrics: Arc::default(),
             member,
             queue,
             callers: Callers::default(),
@@ -105,12 +112,20 @@ impl Handle {
     /// # Errors
     /// The worker's [`Refusal`], or one that says that this node has too much to do, or ends.
     pub async fn call(&self, request: Request) -> Result<Response, Refusal> {
+        self.call_in(None, request).await
+    }
+
+    /// The same for a call that stands somewhere in a trace.
+    ///
+    /// # Errors
+    /// As [`Handle::call`].
+    pub async fn call_in(&self, trace: Option<Trace>, request: Request) -> Result<Response, Refusal> {
         let shared = &self.shared;
         if is_of_client(&request) && shared.queue.capacity() < KEPT_FROM_CLIENTS {
             return Err(too_busy());
         }
         let place = shared.queue.clone().try_reserve_owned().map_err(|error| refused(&error))?;
-        let (token, answer) = shared.callers.enter();
+        let (token, answer) = shared.callers.enter(trace);
         let mut waiting = Waiting { callers: &shared.callers, token, place: Some(place) };
         if let Err(error) = shared.queue.try_send(Input::Called { token, request }) {
             waiting.place = None;
@@ -193,6 +208,16 @@ impl Handle {
     #[must_use]
     pub fn member(&self) -> &Member {
         &self.shared.member
+    }
+
+    /// What `/metrics` shows, with what the worker sees of the cluster if it says so soon.
+    pub async fn scrape(&self, spans: Option<&Counts>) -> String {
+        let asked = tokio::time::timeout(SCRAPE, self.call(Request::GetCluster)).await;
+        let view = match asked {
+            Ok(Ok(Response::Cluster(view))) => Some(view),
+            Ok(Ok(_) | Err(_)) | Err(_) => None,
+        };
+        self.shared.metrics.scrape(&self.shared.member.node, view.as_deref(), spans)
     }
 
     /// Brings SIGTERM to the worker, behind all that waits.
@@ -470,6 +495,7 @@ mod tests {
             admissions: Vec::new(),
             workers: Vec::new(),
             tasks: Vec::new(),
+            trace: None,
         })
     }
 

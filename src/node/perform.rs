@@ -4,6 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::clock::Clock;
 use super::compute::Pool;
@@ -11,9 +12,11 @@ use super::handle::Shared;
 use super::subscribers::Audience;
 use crate::journal::{Journal, JournalFailed};
 use crate::protocol::effects::{ComputeEffect, Ending, StreamEffect};
+use crate::protocol::notice::Notice;
 use crate::protocol::time::Time;
-use crate::protocol::{Effects, Worker};
-use crate::telemetry::observe;
+use crate::protocol::trace::Trace;
+use crate::protocol::{Effects, Input, Worker};
+use crate::telemetry::observe::Observer;
 use crate::transport::Transport;
 
 /// All that effects go out to.
@@ -23,6 +26,7 @@ pub(super) struct Performer {
     transport: Transport,
     pool: Pool,
     audience: Audience,
+    observer: Observer,
     shared: Arc<Shared>,
 }
 
@@ -30,8 +34,34 @@ impl Performer {
     /// # Errors
     /// When the system gives no thread for the pool.
     pub(super) fn new(journal: Journal, transport: Transport, shared: Arc<Shared>) -> io::Result<Performer> {
+        let observer = Observer::new(&shared.member.node, Arc::clone(&shared.metrics));
         let pool = Pool::start(shared.member.concurrency, &shared.queue)?;
-        Ok(Performer { journal, transport, pool, audience: Audience::default(), shared })
+        Ok(Performer { journal, transport, pool, audience: Audience::default(), observer, shared })
+    }
+
+    /// What comes in, before the worker sees it. Gives where it stands in a trace, if it is a call.
+    pub(super) fn comes(&mut self, input: &Input) -> Option<Trace> {
+        match input {
+            Input::Called { token, .. } => return self.shared.callers.trace_of(*token),
+            Input::Saved { save } => self.observer.saved(*save),
+            Input::Computed { compute, value, took } => {
+                self.observer.spans.computed(*compute, value.is_some());
+                self.observer.computed(*took);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Tells of what has happened in a step that `cause` set off.
+    pub(super) fn tell(&mut self, cause: Option<Trace>, notices: Vec<Notice>, clock: &Clock) {
+        let told = self.observer.stepped(cause, notices);
+        self.shared.events.push(clock.now().wall, told);
+    }
+
+    /// The loop's timer was so late.
+    pub(super) fn late(&self, by: Duration) {
+        self.observer.late(by);
     }
 
     /// Carries out everything. Says whether the worker has ended with it.
@@ -51,16 +81,20 @@ impl Performer {
             watches,
             streams,
             computations,
-            notices,
+            notices: _,
             moved,
             ended,
         } = effects;
+        saves.iter().for_each(|save| self.observer.saves(save.id));
         self.journal.save(saves)?;
         for (token, answer) in replies {
             self.shared.callers.answer(token, answer);
         }
         abandoned.into_iter().for_each(|call| self.transport.abandon(call));
-        calls.into_iter().for_each(|call| self.transport.call(call));
+        for call in calls {
+            let trace = self.observer.spans.cause_of(&call.request);
+            self.transport.call(call, trace);
+        }
         for (directory, request) in directories {
             self.transport.directory(directory, request);
         }
@@ -69,10 +103,6 @@ impl Performer {
         }
         streams.into_iter().for_each(|effect| self.stream(effect));
         computations.into_iter().for_each(|effect| self.compute(effect));
-        notices.iter().for_each(observe::log);
-        if !notices.is_empty() {
-            self.shared.events.push(clock.now().wall, notices);
-        }
         self.audience.show(&self.shared.subscriptions, &moved, worker, clock);
         self.shared.tell_ready(worker.is_ready() && ended.is_none());
         Ok(ended)
@@ -112,9 +142,12 @@ impl Performer {
         }
     }
 
-    fn compute(&self, effect: ComputeEffect) {
+    fn compute(&mut self, effect: ComputeEffect) {
         match effect {
-            ComputeEffect::Start(compute, slice) => self.pool.compute(compute, slice),
+            ComputeEffect::Start(compute, task, slice) => {
+                self.observer.spans.computes(compute, &task);
+                self.pool.compute(compute, slice);
+            }
             ComputeEffect::Cancel(compute) => self.pool.cancel(compute),
         }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::jobs::Payload;
 
 use super::ids::{
-    CallId, ComputeId, Incarnation, Jac, JobKey, Member, NodeId, Position, ReplyToken, SaveId, StreamId, Term,
+    CallId, ComputeId, Incarnation, Jac, JobKey, Member, NodeId, Position, ReplyToken, SaveId, StreamId, TaskKey, Term,
 };
 use super::ledger::{Past, RecordName, Stamped};
 use super::message::{DirectoryId, DirectoryRequest, Down, Peer, Refusal, Request, Response, Revision, Up};
@@ -103,8 +103,8 @@ pub enum StreamEffect {
 /// Something for the compute pool.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ComputeEffect {
-    /// Compute a slice. At most the member's `concurrency` run at once.
-    Start(ComputeId, Payload),
+    /// Compute a task's slice. At most the member's `concurrency` run at once.
+    Start(ComputeId, TaskKey, Payload),
     /// Stop within 50 ms; it comes back as `Computed` without a value.
     Cancel(ComputeId),
 }

@@ -13,6 +13,7 @@ use super::effects::{ComputeEffect, Effects};
 use super::ids::{AttemptName, ComputeId, JobKey, ReplyToken, TaskKey};
 use super::limits;
 use super::message::{CancelTask, Code, ExecuteTask, Refusal, Response, TaskAnswer, TaskFailure};
+use super::notice::Notice;
 use super::{Local, Worker};
 
 /// Attempts of one task that may wait for one computation.
@@ -98,8 +99,8 @@ impl Executor {
             let Some(computing) = self.tasks.get_mut(&task) else { continue };
             self.last = self.last.next();
             computing.compute = Some(self.last);
-            self.running.insert(self.last, task);
-            out.computations.push(ComputeEffect::Start(self.last, computing.slice.clone()));
+            self.running.insert(self.last, task.clone());
+            out.computations.push(ComputeEffect::Start(self.last, task, computing.slice.clone()));
         }
     }
 
@@ -184,6 +185,9 @@ impl Worker {
             out.replies.push((token, Err(refusal)));
             return;
         }
+        let ExecuteTask { leadership, task, attempt, .. } = &hand_out;
+        let (task, attempt, from) = (task.clone(), *attempt, leadership.clone());
+        out.notices.push(Notice::TaskTaken { task, attempt, from });
         let waiter = Waiter::Caller(token);
         self.execute(&hand_out.task, hand_out.slice, waiter, out);
     }

@@ -155,7 +155,7 @@ impl Worker {
             heartbeat_due: now,
             roster_due: now,
         }));
-        out.notices.push(Notice::LeadershipBegan { leadership, workers: won.workers });
+        out.notices.push(Notice::LeadershipBegan { leadership, workers: won.workers, election: won.election.clone() });
         self.end_retired_streams(out);
         self.recall_submissions(out);
         self.forward_announcement(&Announce { from: self.me.clone(), ..won }, out);
@@ -174,6 +174,10 @@ impl Worker {
         leading.heartbeat_due = now;
         let workers = u32::try_from(joined).unwrap_or(u32::MAX);
         out.notices.push(Notice::LeadershipActive(leading.leadership.clone(), workers));
+        for job in self.ledger.unfinished() {
+            let trace = self.ledger.job(job).and_then(|job| job.trace);
+            out.notices.push(Notice::JobTakenUp { job: job.clone(), trace });
+        }
         self.take_up_jobs(out);
     }
 

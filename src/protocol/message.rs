@@ -2,6 +2,7 @@
 //!
 //! Owns the vocabulary of section 3 of the contract. Never how it is encoded: that is `wire`'s.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::ids::{
 };
 use super::ledger::{Past, Stamped};
 use super::time::Wall;
+use super::trace::Trace;
 use super::view::{ClusterView, JobView};
 
 /// A unary call to a worker.
@@ -130,6 +132,16 @@ pub enum CallFailure {
     Unreachable(String),
     /// No answer within the deadline of the call.
     TimedOut,
+}
+
+impl fmt::Display for CallFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallFailure::Refused(refusal) => write!(f, "refused: {}", refusal.message),
+            CallFailure::Unreachable(why) => write!(f, "unreachable: {why}"),
+            CallFailure::TimedOut => f.write_str("no answer in time"),
+        }
+    }
 }
 
 /// A leadership and where its leader is reached.
@@ -255,6 +267,8 @@ pub struct SubmitJob {
     pub deadline: Option<Wall>,
     /// Set by a worker that passes it on to its leader, so that nobody passes it on twice.
     pub forwarded: bool,
+    /// Where its submission stands in a trace, if anybody traces it.
+    pub trace: Option<Trace>,
 }
 
 /// What became of a submission.

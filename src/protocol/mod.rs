@@ -49,6 +49,7 @@ mod stop;
 #[cfg(test)]
 mod testkit;
 pub mod time;
+pub mod trace;
 pub mod view;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

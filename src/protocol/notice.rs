@@ -2,9 +2,13 @@
 //!
 //! Owns the list of happenings and their one-sentence form. Never decides where a notice goes.
 
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::ids::{Address, ElectionId, Identity, Jac, JobId, JobKey, Leadership, NodeId, TaskKey, Term};
+use super::ids::{Address, Candidate, ElectionId, Identity, Jac, JobId, JobKey, Leadership, NodeId, TaskKey, Term};
+use super::message::CallFailure;
+use super::trace::Trace;
 use super::view::JobState;
 
 /// One happening at this node.
@@ -26,8 +30,12 @@ pub enum Notice {
         term: Term,
         /// Why.
         cause: &'static str,
+        /// The leadership that it replaces.
+        replaces: Option<Leadership>,
+        /// The JAC of this node.
+        jac: Jac,
     },
-    /// An election reached this node for the first time.
+    /// An election reached this node for the first time, and it takes part.
     ElectionReached {
         /// Which.
         election: ElectionId,
@@ -35,6 +43,46 @@ pub enum Notice {
         term: Term,
         /// From whom.
         from: NodeId,
+        /// The JAC of this node.
+        jac: Jac,
+        /// The time that this node's branch has.
+        budget: Duration,
+    },
+    /// A hop of an election in which this node takes no part.
+    ElectionDeclined {
+        /// Which.
+        election: ElectionId,
+        /// Its term.
+        term: Term,
+        /// From whom.
+        from: NodeId,
+        /// Why.
+        why: Declined,
+    },
+    /// A call of an election's flood brought no answer.
+    EdgeFailed {
+        /// Which election.
+        election: ElectionId,
+        /// Who was called.
+        to: NodeId,
+        /// What came instead.
+        failure: CallFailure,
+    },
+    /// All of this node's branches of an election are in.
+    BranchEnded {
+        /// Which election.
+        election: ElectionId,
+        /// Workers below this node that took part, itself included.
+        nodes: u32,
+        /// The best candidate among them.
+        best: Option<Candidate>,
+    },
+    /// This node's own election has a winner, who is told first.
+    WinnerChosen {
+        /// Which election.
+        election: ElectionId,
+        /// Who leads if it takes the part.
+        winner: Leadership,
     },
     /// This node's own election came to an end.
     ElectionEnded {
@@ -51,6 +99,8 @@ pub enum Notice {
         leadership: Leadership,
         /// Workers that the flood counted.
         workers: u32,
+        /// The election that it came from.
+        election: Option<ElectionId>,
     },
     /// This node admits jobs now.
     LeadershipActive(Leadership, u32),
@@ -64,6 +114,15 @@ pub enum Notice {
     FollowerJoined(NodeId, &'static str),
     /// A follower is no longer live.
     FollowerLost(NodeId, &'static str),
+    /// A submission waits here until the leader has room.
+    SubmissionWaits {
+        /// The job.
+        job: JobKey,
+        /// Where its submission stands in a trace.
+        trace: Option<Trace>,
+    },
+    /// A submission is on its way to this leader.
+    SubmissionSent(JobKey, NodeId),
     /// A job was admitted.
     JobAdmitted {
         /// The job.
@@ -74,6 +133,15 @@ pub enum Notice {
         place: u32,
         /// The leader's JAC after it.
         jac: Jac,
+        /// Where its submission stands in a trace.
+        trace: Option<Trace>,
+    },
+    /// This new leader goes on with a job that another one had admitted.
+    JobTakenUp {
+        /// The job.
+        job: JobKey,
+        /// Where its submission stands in a trace.
+        trace: Option<Trace>,
     },
     /// A job's outcome is held, and told.
     JobEnded(JobKey, JobState),
@@ -90,6 +158,15 @@ pub enum Notice {
         /// A second copy of a slow one.
         second: bool,
     },
+    /// A leader's hand-out was taken here.
+    TaskTaken {
+        /// The task.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: u32,
+        /// Under which leadership.
+        from: Leadership,
+    },
     /// An attempt ended; none for completed, else why.
     TaskEnded {
         /// The task.
@@ -100,6 +177,15 @@ pub enum Notice {
         worker: NodeId,
         /// Why it brought nothing.
         failure: Option<Arc<str>>,
+    },
+    /// An attempt is not wanted any more: another one came first, or the job has ended.
+    TaskCalledOff {
+        /// The task.
+        task: TaskKey,
+        /// Which attempt.
+        attempt: u32,
+        /// Who has it.
+        worker: NodeId,
     },
     /// A completion or hand-out was refused by its fence.
     Fenced {
@@ -116,6 +202,27 @@ pub enum Notice {
     Stopping,
     /// A peer of FLOODLINE_PEERS turned out to be this node or is of no use, and why.
     PeerIgnored(Address, &'static str),
+}
+
+/// Why a node takes no part in an election that reaches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declined {
+    /// It had met it before, on another way.
+    Duplicate,
+    /// It hears a leader.
+    LeaderLives,
+    /// It has met a higher term.
+    Stale,
+}
+
+impl fmt::Display for Declined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Declined::Duplicate => "it was here before",
+            Declined::LeaderLives => "a leader lives",
+            Declined::Stale => "its term is stale",
+        })
+    }
 }
 
 /// A notice as people read it (`events` of section 11), without seq, time and node, which its reader adds.
@@ -151,6 +258,10 @@ impl Notice {
             Notice::LinkDown(..) => "link-down",
             Notice::ElectionStarted { .. } => "election-started",
             Notice::ElectionReached { .. } => "election-reached",
+            Notice::ElectionDeclined { .. } => "election-declined",
+            Notice::EdgeFailed { .. } => "edge-failed",
+            Notice::BranchEnded { .. } => "branch-ended",
+            Notice::WinnerChosen { .. } => "winner-chosen",
             Notice::ElectionEnded { .. } => "election-ended",
             Notice::LeadershipBegan { .. } => "leadership-began",
             Notice::LeadershipActive(..) => "leadership-active",
@@ -159,11 +270,16 @@ impl Notice {
             Notice::Following(_) => "following",
             Notice::FollowerJoined(..) => "follower-joined",
             Notice::FollowerLost(..) => "worker-lost",
+            Notice::SubmissionWaits { .. } => "submission-waits",
+            Notice::SubmissionSent(..) => "submission-sent",
             Notice::JobAdmitted { .. } => "job-admitted",
+            Notice::JobTakenUp { .. } => "job-taken-up",
             Notice::JobEnded(..) => "job-ended",
             Notice::OutcomeRaised(..) => "outcome-raised",
             Notice::TaskHandedOut { .. } => "task-handed-out",
+            Notice::TaskTaken { .. } => "task-taken",
             Notice::TaskEnded { .. } => "task-ended",
+            Notice::TaskCalledOff { .. } => "task-called-off",
             Notice::Fenced { .. } => "fenced",
             Notice::ValuesDiffer(_) => "values-differ",
             Notice::Stopping => "stopping",
@@ -175,23 +291,32 @@ impl Notice {
         match self {
             Notice::ElectionStarted { term, .. }
             | Notice::ElectionReached { term, .. }
+            | Notice::ElectionDeclined { term, .. }
             | Notice::ElectionEnded { term, .. }
             | Notice::JobAdmitted { term, .. } => Some(*term),
             Notice::LeadershipBegan { leadership, .. }
             | Notice::LeadershipActive(leadership, _)
             | Notice::LeadershipMovedUp(_, leadership)
             | Notice::LeadershipEnded(leadership, _)
+            | Notice::WinnerChosen { winner: leadership, .. }
+            | Notice::TaskTaken { from: leadership, .. }
             | Notice::Following(leadership) => Some(leadership.term),
             Notice::MemberJoined(_)
             | Notice::MemberLeft(_)
             | Notice::LinkUp(_)
             | Notice::LinkDown(..)
+            | Notice::EdgeFailed { .. }
+            | Notice::BranchEnded { .. }
             | Notice::FollowerJoined(..)
             | Notice::FollowerLost(..)
+            | Notice::SubmissionWaits { .. }
+            | Notice::SubmissionSent(..)
+            | Notice::JobTakenUp { .. }
             | Notice::JobEnded(..)
             | Notice::OutcomeRaised(..)
             | Notice::TaskHandedOut { .. }
             | Notice::TaskEnded { .. }
+            | Notice::TaskCalledOff { .. }
             | Notice::Fenced { .. }
             | Notice::ValuesDiffer(_)
             | Notice::Stopping
@@ -202,11 +327,16 @@ impl Notice {
     /// The job, slice and attempt that it is about.
     fn subject(&self) -> (Option<JobId>, Option<u32>, Option<u32>) {
         match self {
-            Notice::JobAdmitted { job, .. } | Notice::JobEnded(job, _) | Notice::OutcomeRaised(job, ..) => {
-                (Some(job.id.clone()), None, None)
-            }
+            Notice::SubmissionWaits { job, .. }
+            | Notice::SubmissionSent(job, _)
+            | Notice::JobAdmitted { job, .. }
+            | Notice::JobTakenUp { job, .. }
+            | Notice::JobEnded(job, _)
+            | Notice::OutcomeRaised(job, ..) => (Some(job.id.clone()), None, None),
             Notice::TaskHandedOut { task, attempt, .. }
+            | Notice::TaskTaken { task, attempt, .. }
             | Notice::TaskEnded { task, attempt, .. }
+            | Notice::TaskCalledOff { task, attempt, .. }
             | Notice::Fenced { task, attempt, .. } => (Some(task.job.id.clone()), Some(task.slice), Some(*attempt)),
             Notice::ValuesDiffer(task) => (Some(task.job.id.clone()), Some(task.slice), None),
             Notice::MemberJoined(_)
@@ -215,6 +345,10 @@ impl Notice {
             | Notice::LinkDown(..)
             | Notice::ElectionStarted { .. }
             | Notice::ElectionReached { .. }
+            | Notice::ElectionDeclined { .. }
+            | Notice::EdgeFailed { .. }
+            | Notice::BranchEnded { .. }
+            | Notice::WinnerChosen { .. }
             | Notice::ElectionEnded { .. }
             | Notice::LeadershipBegan { .. }
             | Notice::LeadershipActive(..)
@@ -236,8 +370,24 @@ impl Notice {
             Notice::LinkDown(node, why) => format!("link to {node} is down: {why}"),
             Notice::ElectionStarted { election, cause, .. } => format!("election {election} begins: {cause}"),
             Notice::ElectionReached { election, from, .. } => format!("election {election} came from {from}"),
+            Notice::ElectionDeclined { election, from, why, .. } => {
+                format!("election {election} came from {from} and stops here: {why}")
+            }
+            Notice::EdgeFailed { election, to, failure } => {
+                format!("election {election} does not get to {to}: {failure}")
+            }
+            Notice::BranchEnded { election, nodes, best } => {
+                let best = best.as_ref().map_or_else(
+                    || "no candidate".to_owned(),
+                    |best| format!("best is {} with JAC {}", best.member.node, best.jac),
+                );
+                format!("election {election} has come back; workers from here on: {nodes}, {best}")
+            }
+            Notice::WinnerChosen { election, winner } => {
+                format!("election {election} chose {} with JAC {}, who is told first", winner.leader, winner.jac)
+            }
             Notice::ElectionEnded { election, outcome, .. } => format!("election {election}: {outcome}"),
-            Notice::LeadershipBegan { leadership, workers } => {
+            Notice::LeadershipBegan { leadership, workers, .. } => {
                 format!("{leadership} leads with JAC {}; workers that took part: {workers}", leadership.jac)
             }
             Notice::LeadershipActive(leadership, workers) => {
@@ -248,6 +398,9 @@ impl Notice {
             Notice::Following(leadership) => format!("follows {leadership}"),
             Notice::FollowerJoined(node, how) => format!("{node} joined by {how}"),
             Notice::FollowerLost(node, why) => format!("{node} is not live: {why}"),
+            Notice::SubmissionWaits { job, .. } => format!("{} waits until the leader has room", job.id),
+            Notice::SubmissionSent(job, leader) => format!("{} is sent to {leader}", job.id),
+            Notice::JobTakenUp { job, .. } => format!("{} goes on under this leader", job.id),
             Notice::JobAdmitted { job, place, jac, .. } => {
                 format!("{} is admitted as number {place} of its term; JAC is now {jac}", job.id)
             }
@@ -257,9 +410,15 @@ impl Notice {
                 let what = if *second { "second copy of task" } else { "task" };
                 format!("{what} {} of {} goes to {worker}", task.slice, task.job.id)
             }
+            Notice::TaskTaken { task, from, .. } => {
+                format!("task {} of {} is taken from {from}", task.slice, task.job.id)
+            }
             Notice::TaskEnded { task, worker, failure, .. } => {
                 let outcome = failure.as_deref().unwrap_or("completed");
                 format!("task {} of {} at {worker}: {outcome}", task.slice, task.job.id)
+            }
+            Notice::TaskCalledOff { task, worker, .. } => {
+                format!("task {} of {} is called off at {worker}", task.slice, task.job.id)
             }
             Notice::Fenced { task, reason, .. } => {
                 format!("task {} of {} is refused: {reason}", task.slice, task.job.id)

@@ -89,6 +89,7 @@ impl Queue {
             admissions: Vec::new(),
             workers: Vec::new(),
             tasks: Vec::new(),
+            trace: submission.job.trace,
         })
     }
 
@@ -174,6 +175,7 @@ impl Worker {
             return;
         }
         self.queue.last = self.queue.last.saturating_add(1);
+        out.notices.push(Notice::SubmissionWaits { job: job.key.clone(), trace: job.trace });
         let stage = Stage::Waiting(Time::ZERO);
         let submission = Submission { job, token: Some(token), stage, unsure: false, taken_at: self.now.wall };
         self.queue.held_back.insert(self.queue.last, submission);
@@ -292,9 +294,10 @@ impl Worker {
         };
         let (term, leader, place) = (leading.leadership.term, self.me.node.clone(), leading.admitted);
         let admission = Admission { term, leader, place, jac: self.jac, slices: job.payload.slices(cut) };
-        self.ledger.admit(&job.key, job.payload.clone(), admission, job.deadline, self.now.wall);
+        self.ledger.admit(&job.key, job.payload.clone(), admission, job.deadline, job.trace, self.now.wall);
         self.saving.admitted(job.key.clone());
-        out.notices.push(Notice::JobAdmitted { job: job.key.clone(), term, place, jac: self.jac });
+        let (job_key, trace) = (job.key.clone(), job.trace);
+        out.notices.push(Notice::JobAdmitted { job: job_key, term, place, jac: self.jac, trace });
         out.moved.insert(job.key.clone());
         self.take_up_job(&job.key, out);
         self.ledger.number()
@@ -312,11 +315,12 @@ impl Worker {
             following.room -= 1;
         }
         let request = Request::SubmitJob(SubmitJob { forwarded: true, ..submission.job.clone() });
-        let to = Peer::from(&following.leader.member);
+        let (to, leader) = (Peer::from(&following.leader.member), following.leader.member.node.clone());
         if let Some(call) = self.call(to, request, limits::FORWARD, Errand::Submission(id), out)
             && let Some(submission) = self.queue.held_back.get_mut(&id)
         {
             submission.stage = Stage::Sent(call);
+            out.notices.push(Notice::SubmissionSent(submission.job.key.clone(), leader));
         }
     }
 
@@ -333,6 +337,8 @@ impl Worker {
         match result {
             Ok(Submitted::Held(view)) => self.answer_submission(id, Ok(Submitted::Held(view)), out),
             Ok(Submitted::NoRoom) => {
+                let (job, trace) = (submission.job.key.clone(), submission.job.trace);
+                out.notices.push(Notice::SubmissionWaits { job, trace });
                 // It was not admitted: without a caller it may go.
                 // What is known here goes out whatever room there is, so it has to pause by itself.
                 submission.stage = if self.ledger.find(&by_id).is_some() { again } else { Stage::Waiting(Time::ZERO) };

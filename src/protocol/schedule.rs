@@ -194,6 +194,8 @@ impl Worker {
         let Role::Leading(leading) = &mut self.role else { return };
         let leadership = leading.leadership.clone();
         for copy in leading.schedule.stop_all(task) {
+            let (attempt, worker) = (copy.name.number, copy.worker.clone());
+            out.notices.push(Notice::TaskCalledOff { task: task.clone(), attempt, worker });
             if copy.worker == self.me.node {
                 // Nobody waits for its end any more, so that it is no completion to refuse.
                 self.executor.forget_own(task);

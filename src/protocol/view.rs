@@ -9,6 +9,7 @@ use crate::jobs::{Kind, Value};
 
 use super::ids::{Digest, Jac, JobId, JobKey, Leadership, Member, NodeId, Number, Term};
 use super::time::Wall;
+use super::trace::{Trace, TraceId};
 
 /// A job's state as told to people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,6 +95,8 @@ pub struct JobView {
     pub workers: Vec<WorkerShare>,
     /// The tasks of the cut that leads, in order.
     pub tasks: Vec<TaskView>,
+    /// Where its submission stands in a trace, if anybody traces it.
+    pub trace: Option<Trace>,
 }
 
 /// What one worker did for a job.
@@ -191,6 +194,8 @@ pub struct Event {
     pub attempt: Option<u32>,
     /// One sentence.
     pub text: Arc<str>,
+    /// The trace of the election or job that it is about, if its node traces that.
+    pub trace: Option<TraceId>,
 }
 
 /// `ID:DIGEST`, the name of a job whose id two payloads share.

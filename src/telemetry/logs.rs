@@ -11,6 +11,9 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
 
+use super::context::TARGET;
+use super::export::Export;
+
 /// What a line looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -20,8 +23,8 @@ pub enum Form {
     Json,
 }
 
-/// Starts the log of this process. A second start changes nothing.
-pub fn start(form: Form, level: LevelFilter) {
+/// Starts the log of this process, and its spans if it exports them. A second start changes nothing.
+pub fn start(form: Form, level: LevelFilter, export: Option<&Export>) {
     let lines: Box<dyn Layer<Registry> + Send + Sync> = match form {
         Form::Text => {
             let is_coloured =
@@ -37,7 +40,26 @@ pub fn start(form: Form, level: LevelFilter) {
     };
     // Of libraries only what an operator can act on.
     let shown = lines.with_filter(Ours(level));
-    tracing_subscriber::registry().with(shown).try_init().ok();
+    // What the exporter's own connection says is no span, or each sending would be the cause of another.
+    let spans = export.map(|export| {
+        let layer = tracing_opentelemetry::layer().with_tracer(export.tracer());
+        let layer = layer.with_location(false).with_threads(false).with_tracked_inactivity(false);
+        layer.with_level(false).with_target(false).with_context_activation(false).with_filter(Spans)
+    });
+    tracing_subscriber::registry().with(shown).with(spans).try_init().ok();
+}
+
+/// Lets through what is a span for the collector, and no line of the log.
+struct Spans;
+
+impl<S> tracing_subscriber::layer::Filter<S> for Spans {
+    fn enabled(&self, span: &tracing::Metadata<'_>, _: &tracing_subscriber::layer::Context<'_, S>) -> bool {
+        span.target() == TARGET
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::INFO)
+    }
 }
 
 /// Lets our own lines through from a level on, and those of libraries from WARN on.
@@ -45,6 +67,9 @@ struct Ours(LevelFilter);
 
 impl<S> tracing_subscriber::layer::Filter<S> for Ours {
     fn enabled(&self, line: &tracing::Metadata<'_>, _: &tracing_subscriber::layer::Context<'_, S>) -> bool {
+        if line.target() == TARGET {
+            return false;
+        }
         let level =
             if line.target().starts_with(env!("CARGO_CRATE_NAME")) { self.0 } else { self.0.min(LevelFilter::WARN) };
         *line.level() <= level

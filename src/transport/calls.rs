@@ -8,6 +8,8 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 
 use crate::protocol::message::{CallFailure, Request, Response};
+use crate::protocol::trace::Trace;
+use crate::telemetry::context::TRACE_PARENT;
 use crate::wire::v1::coordinator_service_client::CoordinatorServiceClient;
 use crate::wire::v1::worker_service_client::WorkerServiceClient;
 use crate::wire::{CLUSTER_KEY, LARGEST_MESSAGE, Malformed, status, v1};
@@ -18,6 +20,7 @@ use super::peers::{Lane, Line};
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
     cluster: Option<MetadataValue<Ascii>>,
+    trace: Option<Trace>,
 }
 
 /// Which connection a request takes.
@@ -41,14 +44,23 @@ pub(super) fn lane_of(request: &Request) -> Lane {
 impl Caller {
     pub(super) fn new(cluster: &str) -> Caller {
         // The settings allow names only that fit; without one a call passes as a client's.
-        Caller { cluster: MetadataValue::try_from(cluster).ok() }
+        Caller { cluster: MetadataValue::try_from(cluster).ok(), trace: None }
     }
 
-    /// A request that says of which cluster its sender is.
+    /// The same for one call that stands there in a trace.
+    pub(super) fn within(&self, trace: Option<Trace>) -> Caller {
+        Caller { trace, ..self.clone() }
+    }
+
+    /// A request that says of which cluster its sender is, and what it belongs to (W3C Trace Context).
     pub(super) fn request<M>(&self, message: M) -> tonic::Request<M> {
         let mut request = tonic::Request::new(message);
         if let Some(cluster) = &self.cluster {
             request.metadata_mut().insert(CLUSTER_KEY, cluster.clone());
+        }
+        let trace = self.trace.and_then(|trace| MetadataValue::try_from(trace.to_string()).ok());
+        if let Some(trace) = trace {
+            request.metadata_mut().insert(TRACE_PARENT, trace);
         }
         request
     }

@@ -29,6 +29,7 @@ use crate::protocol::Input;
 use crate::protocol::effects::Call;
 use crate::protocol::ids::{CallId, Member, StreamId};
 use crate::protocol::message::{CallFailure, DirectoryId, DirectoryRequest, Peer, Revision, Up};
+use crate::protocol::trace::Trace;
 
 use calls::{Caller, lane_of};
 use directories::Directories;
@@ -66,8 +67,8 @@ impl Transport {
         }
     }
 
-    /// Calls a peer. Comes back as [`Input::Answered`].
-    pub fn call(&mut self, call: Call) {
+    /// Calls a peer, for something that stands there in a trace. Comes back as [`Input::Answered`].
+    pub fn call(&mut self, call: Call, trace: Option<Trace>) {
         let Call { id, to, request, within } = call;
         let line = match self.peers.line(&to, lane_of(&request), Instant::now()) {
             Ok(line) => line,
@@ -77,7 +78,7 @@ impl Transport {
                 return;
             }
         };
-        let caller = self.caller.clone();
+        let caller = self.caller.within(trace);
         let handle = self.tasks.spawn(async move {
             let answer = caller.ask(line, request);
             let result = tokio::time::timeout(backstop(within), answer).await;

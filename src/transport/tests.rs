@@ -42,7 +42,7 @@ impl Bench {
 
     fn call_within(&mut self, id: u64, to: &Address, request: Request, within: Duration) {
         let to = Peer { node: None, address: to.clone() };
-        self.transport.call(Call { id: CallId(id), to, request, within });
+        self.transport.call(Call { id: CallId(id), to, request, within }, None);
     }
 
     async fn next(&mut self) -> Input {

@@ -9,6 +9,7 @@ use super::Malformed;
 use crate::jobs::Value;
 use crate::protocol::ids::{Address, BadName, JobId, NodeId};
 use crate::protocol::limits;
+use crate::protocol::trace::{NotATrace, Trace, TraceId};
 
 /// The longest sentence for people that is taken.
 pub(super) const LONGEST_TEXT: usize = 4_096;
@@ -73,6 +74,18 @@ fn bad_name(name: &str) -> impl FnOnce(BadName) -> Malformed {
 /// A node id.
 pub(super) fn node(text: &str, name: &str) -> Result<NodeId, Malformed> {
     NodeId::new(text).map_err(bad_name(name))
+}
+
+/// A place in a trace.
+pub(super) fn trace(text: &str, name: &str) -> Result<Trace, Malformed> {
+    let shown = || format!("{:?}", text.chars().take(80).collect::<String>());
+    text.parse().map_err(|NotATrace| Malformed::new(name, shown(), "a traceparent of W3C Trace Context"))
+}
+
+/// A trace.
+pub(super) fn trace_id(text: &str, name: &str) -> Result<TraceId, Malformed> {
+    let shown = || format!("{:?}", text.chars().take(80).collect::<String>());
+    text.parse().map_err(|NotATrace| Malformed::new(name, shown(), "32 hexadecimal digits, not all 0"))
 }
 
 /// The links of a worker.

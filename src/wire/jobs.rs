@@ -90,7 +90,13 @@ pub fn digest_of(payload: &Payload) -> Digest {
 /// A client's submission, under the name that its payload gives it.
 #[must_use]
 pub fn submission(id: JobId, payload: Payload) -> SubmitJob {
-    SubmitJob { key: JobKey { id, digest: digest_of(&payload) }, payload, deadline: None, forwarded: false }
+    SubmitJob {
+        key: JobKey { id, digest: digest_of(&payload) },
+        payload,
+        deadline: None,
+        forwarded: false,
+        trace: None,
+    }
 }
 
 /// A job's name as people type it: `ID`, or `ID:DIGEST` with the digest as 64 hexadecimal digits.

@@ -28,7 +28,7 @@ pub struct Job<'a> {
     total: u32,
     submitted_at: String,
     finished_at: Option<String>,
-    trace_id: Option<&'a str>,
+    trace_id: Option<String>,
     admissions: Vec<Admission<'a>>,
     workers: Vec<Worker<'a>>,
     tasks: Vec<Task<'a>>,
@@ -96,7 +96,7 @@ impl<'a> From<&'a JobView> for Job<'a> {
             total: it.total,
             submitted_at: time(it.submitted_at),
             finished_at: it.finished_at.map(time),
-            trace_id: None,
+            trace_id: it.trace.map(|trace| trace.id.to_string()),
             admissions: it.admissions.iter().map(admission).collect(),
             workers: it.workers.iter().map(worker).collect(),
             tasks: it.tasks.iter().map(task).collect(),
@@ -169,7 +169,7 @@ pub struct Event<'a> {
     job_id: Option<&'a str>,
     task: Option<u32>,
     attempt: Option<u32>,
-    trace_id: Option<&'a str>,
+    trace_id: Option<String>,
     text: &'a str,
 }
 
@@ -184,7 +184,7 @@ impl<'a> From<&'a view::Event> for Event<'a> {
             job_id: it.job.as_ref().map(|job| job.as_str()),
             task: it.task,
             attempt: it.attempt,
-            trace_id: None,
+            trace_id: it.trace.map(|trace| trace.to_string()),
             text: &it.text,
         }
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::fields::{
-    bounded, cropped, job_id, links, list, maybe, micros, need, node, number, sentence, short, texts, value,
+    bounded, cropped, job_id, links, list, maybe, micros, need, node, number, sentence, short, texts, trace, trace_id,
+    value,
 };
 use super::jobs::kind;
 use super::{Malformed, NamedCluster, v1};
@@ -73,6 +74,7 @@ impl From<&JobView> for v1::Job {
             admissions: it.admissions.iter().map(Into::into).collect(),
             workers: it.workers.iter().map(Into::into).collect(),
             tasks: it.tasks.iter().map(Into::into).collect(),
+            trace_parent: it.trace.map(|trace| trace.to_string()),
         }
     }
 }
@@ -97,6 +99,7 @@ impl TryFrom<v1::Job> for JobView {
             admissions: list(it.admissions, "admissions", slices)?,
             workers: list(it.workers, "workers", slices)?,
             tasks: list(it.tasks, "tasks", slices)?,
+            trace: it.trace_parent.map(|text| trace(&text, "trace_parent")).transpose()?,
         })
     }
 }
@@ -220,6 +223,7 @@ impl From<&Event> for v1::Event {
             task: it.task,
             attempt: it.attempt,
             text: cropped(&it.text),
+            trace_id: it.trace.map(|trace| trace.to_string()),
         }
     }
 }
@@ -238,6 +242,7 @@ impl TryFrom<v1::Event> for Event {
             task: it.task,
             attempt: it.attempt,
             text: sentence(it.text, "text")?,
+            trace: it.trace_id.map(|text| trace_id(&text, "trace_id")).transpose()?,
         })
     }
 }

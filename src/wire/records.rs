@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::fields::{bounded, cropped, list, maybe, micros, missing, need, node, number, sentence, value};
+use super::fields::{bounded, cropped, list, maybe, micros, missing, need, node, number, sentence, trace, value};
 use super::jobs::kind;
 use super::{Malformed, v1};
 use crate::protocol::ids::{JobKey, Leadership, Number};
@@ -97,6 +97,7 @@ impl From<&Job> for v1::JobRecord {
                 total: ended.total,
             }),
             deadline_ms: it.deadline.map(|at| at.0),
+            trace_parent: it.trace.map(|trace| trace.to_string()),
         }
     }
 }
@@ -116,6 +117,7 @@ impl TryFrom<v1::JobRecord> for Job {
             submitted_at: Wall(it.submitted_at_ms),
             admissions: BTreeSet::from_iter(admissions),
             deadline: it.deadline_ms.map(Wall),
+            trace: it.trace_parent.map(|text| trace(&text, "trace_parent")).transpose()?,
             ended: maybe(it.outcome, "outcome")?,
         })
     }

@@ -40,7 +40,7 @@ impl RunningNode {
             ("advertise", free),
         ];
         let settings = load(&Sources { flags, ..Sources::default() }).expect("all allowed").settings;
-        let node = Node::start(&settings).await.expect("free ports");
+        let node = Node::start(&settings, None).await.expect("free ports");
         let address = node.member().address.to_string();
         let (stop, stopped) = oneshot::channel();
         let life = tokio::spawn(async move {

@@ -198,7 +198,7 @@ impl World {
         let (serial, job, right) = (errand.serial, errand.key.clone(), errand.right);
         let payload = errand.planned.payload.clone();
         let deadline = errand.planned.deadline;
-        let request = SubmitJob { key: job.clone(), payload, deadline, forwarded: false };
+        let request = SubmitJob { key: job.clone(), payload, deadline, forwarded: false, trace: None };
         if deadline.is_some() {
             self.see(Seen::DeadlineSet(job.clone()));
         }

@@ -158,7 +158,7 @@ impl World {
 
     fn compute(&mut self, at: usize, life: Life, effect: ComputeEffect) {
         match effect {
-            ComputeEffect::Start(id, slice) => self.start_computing(at, life, id, &slice),
+            ComputeEffect::Start(id, _, slice) => self.start_computing(at, life, id, &slice),
             ComputeEffect::Cancel(id) => {
                 let soon = self.dice.span(Duration::from_micros(10), Duration::from_millis(50));
                 let Some(process) = self.process(at, life) else { return };

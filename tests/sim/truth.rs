@@ -162,7 +162,7 @@ impl World {
         let identity = process.identity();
         match notice {
             Notice::Following(leadership) => self.follows(at, leadership),
-            Notice::LeadershipBegan { leadership, workers } => self.begins_to_lead(at, leadership, *workers),
+            Notice::LeadershipBegan { leadership, workers, .. } => self.begins_to_lead(at, leadership, *workers),
             Notice::LeadershipMovedUp(_, to) => {
                 process.leads = Some(to.clone());
                 // Numbers run on, and what was held is.

@@ -53,6 +53,7 @@ impl World {
                 payload,
                 deadline: None,
                 forwarded: false,
+                trace: None,
             })
         };
         let elect = |term| {

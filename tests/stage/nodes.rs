@@ -93,7 +93,7 @@ impl Lines {
 }
 
 impl Node {
-    /// Starts one; when this returns its ports are open.
+    /// Starts one; when this returns its ports are open. An argument without dashes is a variable of its environment.
     pub(crate) async fn start(name: &str, arguments: &[String]) -> Node {
         let mut command = Command::new(program());
         for (variable, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("FLOODLINE_")) {
@@ -109,7 +109,9 @@ impl Node {
         ];
         let is_given = |own: &&str| arguments.iter().any(|given| given.split('=').next() == own.split('=').next());
         command.args(own.iter().filter(|own| !is_given(own)));
-        command.args(["--node-id", name]).args(arguments).kill_on_drop(true);
+        let (flags, variables): (Vec<&String>, Vec<&String>) = arguments.iter().partition(|it| it.starts_with("--"));
+        command.envs(variables.into_iter().filter_map(|it| it.split_once('=')));
+        command.args(["--node-id", name]).args(flags).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("the binary starts");
         let stdin = process.stdin.take();

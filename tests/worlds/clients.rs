@@ -90,7 +90,8 @@ impl World {
                 self.see(Seen::Submitted { job: job.clone(), right: Right::Answer(right) });
             }
             self.hosts[at].change().callers.insert(token, Caller::Client(number));
-            let request = Request::SubmitJob(SubmitJob { key: job, payload, deadline: None, forwarded: false });
+            let request =
+                Request::SubmitJob(SubmitJob { key: job, payload, deadline: None, forwarded: false, trace: None });
             self.post(Lane { to: at, way: Way::Client(number) }, Input::Called { token, request });
         }
     }

@@ -165,7 +165,7 @@ impl World {
     fn compute(&mut self, at: At, effect: ComputeEffect) {
         let lane = Lane { to: at, way: Way::Pool };
         match effect {
-            ComputeEffect::Start(compute, slice) => {
+            ComputeEffect::Start(compute, _, slice) => {
                 let value = slice.run(&|| false).ok();
                 self.post(lane, Input::Computed { compute, value, took: Duration::from_millis(1) });
             }

@@ -81,6 +81,10 @@ impl Worker {
             self.meet_leader(leader, false, out);
             return false;
         }
+        if announce.election.as_ref().is_some_and(|election| self.campaigns_in(election)) {
+            // The winner's own flood came before its answer.
+            self.finish_campaign(format!("{} wins", leader.member.node), out);
+        }
         self.follow(leader.clone(), out);
         self.forward_announcement(announce, out);
         true

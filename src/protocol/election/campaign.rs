@@ -52,12 +52,14 @@ impl Worker {
         cause: &'static str,
         out: &mut Effects,
     ) {
+        self.finish_campaign(cause.to_owned(), out);
         let election = self.elections.fresh_id(self.me.identity());
         let followed = self.followed.as_ref().map_or(Term(0), |leader| leader.leadership.term);
         let term = self.elections.highest.max(followed).next();
         self.elections.meet_term(term);
         self.elections.memory.meet(election.clone(), true);
-        out.notices.push(Notice::ElectionStarted { election: election.clone(), term, cause });
+        let (begun, replaced, jac) = (election.clone(), replaces.clone(), self.jac);
+        out.notices.push(Notice::ElectionStarted { election: begun, term, cause, replaces: replaced, jac });
         let budget = self.settings.flood_budget;
         let elect = Elect {
             election: election.clone(),
@@ -72,6 +74,11 @@ impl Worker {
         self.elections.campaign =
             Some(Campaign { election, term, replaces, around, excluded, repeated, unreachable, found });
         self.flood(Origin::Own, &elect, budget, out);
+    }
+
+    /// Whether an election is this worker's own and under way.
+    pub(super) fn campaigns_in(&self, election: &ElectionId) -> bool {
+        self.elections.campaign.as_ref().is_some_and(|own| own.election == *election)
     }
 
     /// The flood has come back.
@@ -142,6 +149,8 @@ impl Worker {
             self.become_leader(announce, out);
             return;
         }
+        let (election, winner) = (campaign.election.clone(), announce.leader.leadership.clone());
+        out.notices.push(Notice::WinnerChosen { election, winner });
         let errand = Errand::TellWinner(campaign.election.clone());
         self.call(Peer::from(&best.member), Request::Announce(announce), limits::ANNOUNCE, errand, out);
     }

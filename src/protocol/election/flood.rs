@@ -11,7 +11,7 @@ use crate::protocol::effects::Effects;
 use crate::protocol::ids::{Candidate, ElectionId, Identity, Member, NodeId, ReplyToken, Term};
 use crate::protocol::limits;
 use crate::protocol::message::{CallFailure, Code, Edge, Elect, ElectAnswer, Leader, Peer, Refusal, Request, Response};
-use crate::protocol::notice::Notice;
+use crate::protocol::notice::{Declined, Notice};
 
 /// To whom the outcome of a flood goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,9 @@ impl Worker {
         }
         self.meet_member(&elect.from, out);
         let answer = |answer| (token, Ok(Response::Elect(answer)));
-        if let Some(without) = self.stay_out(&elect) {
+        if let Some((without, why)) = self.stay_out(&elect) {
+            let Elect { election, term, from, .. } = elect;
+            out.notices.push(Notice::ElectionDeclined { election, term, from: from.node, why });
             out.replies.push(answer(without));
             return;
         }
@@ -72,7 +74,8 @@ impl Worker {
         self.elections.meet_term(*term);
         self.elections.memory.meet(election.clone(), true);
         self.put_off_own_election();
-        out.notices.push(Notice::ElectionReached { election: election.clone(), term: *term, from: from.node.clone() });
+        let (election, term, from, jac) = (election.clone(), *term, from.node.clone(), self.jac);
+        out.notices.push(Notice::ElectionReached { election, term, from, jac, budget: elect.budget });
         let budget = elect.budget.saturating_sub(self.settings.hop_reserve);
         self.flood(Origin::Caller(token), &elect, budget, out);
     }
@@ -97,9 +100,9 @@ impl Worker {
 
     /// The answer of a worker that takes no part: a duplicate, a stale term, or a leader that lives. The leader's
     /// name travels in the answer, and the flood goes on around it.
-    fn stay_out(&mut self, elect: &Elect) -> Option<ElectAnswer> {
+    fn stay_out(&mut self, elect: &Elect) -> Option<(ElectAnswer, Declined)> {
         if elect.term == self.elections.highest && self.elections.memory.has_met(&elect.election) {
-            return Some(ElectAnswer { duplicate: true, ..ElectAnswer::default() });
+            return Some((ElectAnswer { duplicate: true, ..ElectAnswer::default() }, Declined::Duplicate));
         }
         let led = self.living_leader().filter(|leader| leader.member.node != elect.election.initiator).cloned();
         let followed = self.followed.as_ref().map_or(Term(0), |leader| leader.leadership.term);
@@ -112,7 +115,8 @@ impl Worker {
             self.elections.memory.meet(elect.election.clone(), false);
         }
         let highest_term = if stale { self.elections.highest.max(followed) } else { elect.term };
-        Some(ElectAnswer { refusals: led.into_iter().collect(), highest_term, ..ElectAnswer::default() })
+        let why = if stale { Declined::Stale } else { Declined::LeaderLives };
+        Some((ElectAnswer { refusals: led.into_iter().collect(), highest_term, ..ElectAnswer::default() }, why))
     }
 
     /// Sends a flood on to every neighbour but those that it came from or goes around, and folds in this worker's
@@ -176,15 +180,20 @@ impl Worker {
         out: &mut Effects,
     ) {
         let me = self.me.node.clone();
-        let sound = result.ok().filter(|branch| !self.elections.is_impossible(branch.highest_term));
+        let sound = result.and_then(|branch| {
+            let impossible = self.elections.is_impossible(branch.highest_term);
+            if impossible { Err(CallFailure::Unreachable("its term is impossible".to_owned())) } else { Ok(branch) }
+        });
         let Some(flood) = self.elections.floods.get_mut(election) else { return };
         let Some(node) = to.node.clone().filter(|node| flood.waiting.remove(node)) else { return };
         match sound {
-            Some(branch) => flood.fold(branch),
-            None if flood.answer.failed.len() < limits::EDGES => {
-                flood.answer.failed.push(Edge { from: me, to: node });
+            Ok(branch) => flood.fold(branch),
+            Err(failure) => {
+                out.notices.push(Notice::EdgeFailed { election: election.clone(), to: node.clone(), failure });
+                if flood.answer.failed.len() < limits::EDGES {
+                    flood.answer.failed.push(Edge { from: me, to: node });
+                }
             }
-            None => {}
         }
         if flood.waiting.is_empty() {
             self.end_flood(election, out);
@@ -194,6 +203,9 @@ impl Worker {
     /// All branches are in: the answer goes back to where the flood came from.
     fn end_flood(&mut self, election: &ElectionId, out: &mut Effects) {
         let Some(flood) = self.elections.floods.remove(election) else { return };
+        let ElectAnswer { nodes, best, .. } = &flood.answer;
+        let (election_id, nodes, best) = (election.clone(), *nodes, best.clone());
+        out.notices.push(Notice::BranchEnded { election: election_id, nodes, best });
         match flood.origin {
             Origin::Own => self.conclude(election, flood.answer, out),
             Origin::Caller(token) => out.replies.push((token, Ok(Response::Elect(flood.answer)))),

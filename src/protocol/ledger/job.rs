@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::jobs::{Kind, Value};
 use crate::protocol::ids::JobKey;
 use crate::protocol::time::Wall;
+use crate::protocol::trace::Trace;
 use crate::protocol::view::{Admission, JobState};
 
 use super::retention::Turn;
@@ -65,6 +66,8 @@ pub struct Job {
     pub admissions: BTreeSet<Admission>,
     /// When it fails unless it has ended: the client's wish, by the wall clock.
     pub deadline: Option<Wall>,
+    /// Where its submission stands in a trace: whoever leads goes on there.
+    pub trace: Option<Trace>,
     /// Its end; none until then.
     pub ended: Option<Ended>,
 }
@@ -75,6 +78,7 @@ impl Job {
         self.submitted_at = self.submitted_at.min(other.submitted_at);
         self.admissions.extend(other.admissions.iter().cloned());
         self.deadline = self.deadline.into_iter().chain(other.deadline).min();
+        self.trace = self.trace.into_iter().chain(other.trace).min();
         self.ended = match (self.ended.take(), &other.ended) {
             (None, theirs) => theirs.clone(),
             (ours, None) => ours,

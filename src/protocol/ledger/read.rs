@@ -248,6 +248,7 @@ impl Entry {
             admissions: self.job.admissions.iter().cloned().collect(),
             workers: shares(&tasks),
             tasks,
+            trace: self.job.trace,
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::jobs::{Kind, Value};
 use crate::protocol::dice::Dice;
 use crate::protocol::ids::{AttemptName, Digest, Incarnation, Jac, JobId, TaskKey, Term};
 use crate::protocol::message::JobQuery;
+use crate::protocol::trace::{Trace, TraceId};
 use crate::protocol::view::{Admission, JobState};
 
 fn node(name: &str) -> NodeId {
@@ -86,7 +87,9 @@ fn random_job(dice: &mut Dice) -> Job {
     let (at, turn, completed) = (Wall(small().into()), Turn(small().into()), small());
     let ended = outcome.map(|outcome| Ended { outcome, at, turn, completed, total: 4 });
     let deadline = (dice.below(2) == 0).then(|| Wall(dice.below(3)));
-    Job { key: key("j", 1), kind: Kind::PrimeSum, submitted_at: Wall(dice.below(3)), admissions, deadline, ended }
+    let trace = (dice.below(2) == 0).then(|| Trace { id: TraceId(1), span: 1 + dice.below(3), sampled: true });
+    let submitted_at = Wall(dice.below(3));
+    Job { key: key("j", 1), kind: Kind::PrimeSum, submitted_at, admissions, deadline, trace, ended }
 }
 
 #[test]
@@ -139,10 +142,10 @@ fn a_task_given_back_stays_pending_when_a_copy_still_says_running() {
 fn two_cuts_of_one_job_are_kept_apart_and_progress_goes_by_the_larger_share() {
     let job = key("j", 1);
     let mut here = led_by("a", 1);
-    here.admit(&job, payload(), admission(1, "a", 1, 8), None, Wall(1));
+    here.admit(&job, payload(), admission(1, "a", 1, 8), None, None, Wall(1));
     here.complete(&task(&job, 8, 3), attempt(1, 1, "a"), node("w"), Value(1), Duration::ZERO);
     let mut there = led_by("b", 1);
-    there.admit(&job, payload(), admission(1, "b", 1, 12), None, Wall(2));
+    there.admit(&job, payload(), admission(1, "b", 1, 12), None, None, Wall(2));
     for slice in [3, 4] {
         there.complete(&task(&job, 12, slice), attempt(1, 1, "b"), node("w"), Value(1), Duration::ZERO);
     }
@@ -157,11 +160,11 @@ fn two_cuts_of_one_job_are_kept_apart_and_progress_goes_by_the_larger_share() {
 fn a_follower_at_a_past_leadership_uploads_what_the_leader_lacks_and_both_end_equal() {
     let (early, late) = (key("early", 1), key("late", 2));
     let mut old = led_by("a", 1);
-    old.admit(&early, payload(), admission(1, "a", 1, 4), None, Wall(1));
+    old.admit(&early, payload(), admission(1, "a", 1, 4), None, None, Wall(1));
     let mut new = empty("b");
     new.take_over(&leadership(1, "a"), old.changed_since(Number(0)), old.number(), Some(old.past().clone()));
     // "a" admits one more that nobody gets, and dies; "b" leads on.
-    old.admit(&late, payload(), admission(1, "a", 2, 4), None, Wall(2));
+    old.admit(&late, payload(), admission(1, "a", 2, 4), None, None, Wall(2));
     new.enter(leadership(2, "b"));
     new.complete(&task(&early, 4, 0), attempt(1, 2, "b"), node("b"), Value(1), Duration::ZERO);
     let shared = new.shared_with(old.position().leadership.as_ref()).expect("it followed that leadership");
@@ -186,7 +189,7 @@ fn replicas_with_foreign_pasts_end_equal_after_exchanging_the_jobs_that_differ()
             let job = key(&format!("j{id}"), 1);
             for (ledger, leader) in [(&mut here, "a"), (&mut there, "b")] {
                 if dice.below(2) == 0 {
-                    ledger.admit(&job, payload(), admission(5, leader, 1, 4), None, Wall(dice.below(9)));
+                    ledger.admit(&job, payload(), admission(5, leader, 1, 4), None, None, Wall(dice.below(9)));
                     let slice = u32::try_from(dice.below(4)).expect("small");
                     ledger.complete(&task(&job, 4, slice), attempt(1, 5, leader), node("w"), Value(1), Duration::ZERO);
                     if dice.below(3) == 0 {
@@ -212,7 +215,7 @@ fn replicas_with_foreign_pasts_end_equal_after_exchanging_the_jobs_that_differ()
 fn a_restored_replica_is_the_one_that_was_saved() {
     let job = key("j", 1);
     let mut ledger = led_by("a", 1);
-    ledger.admit(&job, payload(), admission(1, "a", 1, 4), None, Wall(1));
+    ledger.admit(&job, payload(), admission(1, "a", 1, 4), None, None, Wall(1));
     ledger.hand_out(&task(&job, 4, 2), attempt(1, 1, "a"), node("w"));
     let records = ledger.take_unsaved().records;
     let restored = Ledger::restore(node("a"), records, ledger.position().clone(), ledger.past().clone());
@@ -225,7 +228,7 @@ fn a_restored_replica_is_the_one_that_was_saved() {
 fn an_outcome_is_shown_when_it_is_held_and_its_payload_goes_at_once() {
     let job = key("j", 1);
     let mut ledger = led_by("a", 1);
-    ledger.admit(&job, payload(), admission(1, "a", 1, 4), None, Wall(1));
+    ledger.admit(&job, payload(), admission(1, "a", 1, 4), None, None, Wall(1));
     ledger.end(&job, Outcome::Succeeded(Value(9)), Wall(2));
     assert_eq!(ledger.payload(&job), None);
     let shown = |ledger: &Ledger| ledger.view(&job).map(|view| (view.state, view.answer));
@@ -240,7 +243,7 @@ fn an_outcome_is_shown_when_it_is_held_and_its_payload_goes_at_once() {
 fn a_higher_outcome_from_the_other_side_of_a_split_replaces_the_one_shown_when_it_is_held() {
     let job = key("j", 1);
     let mut here = led_by("a", 1);
-    here.admit(&job, payload(), admission(1, "a", 1, 4), None, Wall(1));
+    here.admit(&job, payload(), admission(1, "a", 1, 4), None, None, Wall(1));
     let mut there = led_by("b", 2);
     there.merge(here.changed_since(Number(0)), Some(Number(0)));
     here.end(&job, Outcome::Cancelled, Wall(2));
@@ -257,7 +260,7 @@ fn a_higher_outcome_from_the_other_side_of_a_split_replaces_the_one_shown_when_i
 fn a_bare_id_means_the_smaller_digest_and_a_full_name_its_own() {
     let mut ledger = led_by("a", 1);
     for digest in [9, 4] {
-        ledger.admit(&key("j", digest), payload(), admission(1, "a", 1, 4), None, Wall(1));
+        ledger.admit(&key("j", digest), payload(), admission(1, "a", 1, 4), None, None, Wall(1));
     }
     let id = JobId::new("j").expect("a good name");
     let bare = JobQuery { id: id.clone(), digest: None, forwarded: false };
@@ -283,7 +286,7 @@ fn the_past_keeps_the_last_leaderships_only() {
 fn what_a_follower_gets_grows_with_what_changed_not_with_the_ledger() {
     let job = key("j", 1);
     let mut ledger = led_by("a", 1);
-    ledger.admit(&job, payload(), admission(1, "a", 1, 3_200), None, Wall(1));
+    ledger.admit(&job, payload(), admission(1, "a", 1, 3_200), None, None, Wall(1));
     for slice in 0..3_200 {
         ledger.hand_out(&task(&job, 3_200, slice), attempt(1, 1, "a"), node("w"));
     }
@@ -296,7 +299,7 @@ fn what_a_follower_gets_grows_with_what_changed_not_with_the_ledger() {
 fn a_line_shows_its_own_last_change_whether_or_not_its_tasks_were_here() {
     let mut ledger = led_by("a", 1);
     let (job, only) = (key("j", 1), task(&key("j", 1), 1, 0));
-    ledger.admit(&job, payload(), admission(1, "a", 1, 1), None, Wall(5));
+    ledger.admit(&job, payload(), admission(1, "a", 1, 1), None, None, Wall(5));
     ledger.hand_out(&only, attempt(1, 1, "a"), node("a"));
     ledger.end(&job, Outcome::Cancelled, Wall(6));
     ledger.give_back(&only, false);
@@ -314,9 +317,9 @@ fn the_cut_with_the_larger_completed_share_leads_whatever_it_was_cut_into() {
     for (of_eight, of_three, leads) in [(2, 1, 3), (3, 1, 8), (5, 2, 3), (6, 2, 8), (0, 0, 3)] {
         let job = key("j", 1);
         let mut here = led_by("a", 1);
-        here.admit(&job, payload(), admission(1, "a", 1, 8), None, Wall(1));
+        here.admit(&job, payload(), admission(1, "a", 1, 8), None, None, Wall(1));
         let mut there = led_by("b", 2);
-        there.admit(&job, payload(), admission(2, "b", 1, 3), None, Wall(1));
+        there.admit(&job, payload(), admission(2, "b", 1, 3), None, None, Wall(1));
         here.merge(there.changed_since(Number(0)), Some(Number(0)));
         for (slices, completed) in [(8, of_eight), (3, of_three)] {
             for slice in 0..completed {

@@ -9,6 +9,7 @@ use crate::jobs::{Payload, Value};
 use crate::protocol::ids::{AttemptName, Jac, JobKey, Leadership, NodeId, Number, Position, TaskKey, Term};
 use crate::protocol::limits;
 use crate::protocol::time::Wall;
+use crate::protocol::trace::Trace;
 use crate::protocol::view::{Admission, JobState, Stamp};
 
 use super::retention::Left;
@@ -27,13 +28,22 @@ pub struct Merged {
 
 impl Ledger {
     /// Takes in a job: one record with its admission, one with its payload.
-    pub fn admit(&mut self, key: &JobKey, payload: Payload, admission: Admission, deadline: Option<Wall>, wall: Wall) {
+    pub fn admit(
+        &mut self,
+        key: &JobKey,
+        payload: Payload,
+        admission: Admission,
+        deadline: Option<Wall>,
+        trace: Option<Trace>,
+        wall: Wall,
+    ) {
         let job = Job {
             key: key.clone(),
             kind: payload.kind(),
             submitted_at: wall,
             admissions: BTreeSet::from([admission]),
             deadline,
+            trace,
             ended: None,
         };
         let stamp = self.next_stamp();

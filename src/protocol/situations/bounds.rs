@@ -30,7 +30,11 @@ fn an_election_that_no_call_can_be_opened_for_ends_all_the_same() {
     n1.give(Input::TimerFired).is("
             close up 1
             note election-started term 4
+            note edge-failed
+            note branch-ended
+            note election-ended term 4
             note election-started term 5
+            note branch-ended
             note election-ended term 5
             note leadership-began term 5
             note link-down

@@ -61,6 +61,7 @@ fn alone_it_leads_at_once() {
     let start_at = n1.worker.role_deadline().expect("it seeks");
     n1.pass(start_at.since(n1.now())).is("
             note election-started term 5
+            note branch-ended
             note election-ended term 5
             note leadership-began term 5
             note leadership-active term 5
@@ -80,6 +81,8 @@ fn the_lowest_jac_is_told_first_and_announced_once_it_has_accepted() {
     n1.answer("n2 ELECT", branch("n2", 5, 1, 5)).skip();
     n1.answer("n3 ELECT", branch("n4", 6, 2, 5)).is("
             call n2 WON 5-n2/jac 5 workers 4 within 200ms
+            note branch-ended
+            note winner-chosen term 5
             = electing, jac 7, at #0
         ");
     let won = leader(5, "n2", 5);
@@ -114,6 +117,7 @@ fn an_initiator_that_wins_leads_and_floods_the_announcement() {
     n1.answer("n3 ELECT", branch("n3", 6, 1, 5)).is("
             call n2 COORDINATOR 5-n1 workers 3 within 200ms
             call n3 COORDINATOR 5-n1 workers 3 within 200ms
+            note branch-ended
             note election-ended term 5
             note leadership-began term 5
             = leading 5-n1, not active, admitted 0, held 0, jac 0, at 5-n1#0
@@ -126,6 +130,8 @@ fn a_failed_branch_is_flooded_around_once_in_a_higher_term() {
     n1.unreachable("n3 ELECT").skip();
     n1.answer("n2 ELECT", broken("n2", "n5", 5)).is("
             call n2 ELECT n1-1-2 term 6 budget 200ms around n1>n3, n2>n5 within 197500us
+            note branch-ended
+            note election-ended term 5
             note election-started term 6
             = electing, jac 0, at #0
         ");
@@ -141,6 +147,7 @@ fn an_initiator_follows_the_leader_that_a_refusal_names() {
     let named = leader(3, "n6", 0);
     n1.answer("n3 ELECT", refused_for(named.clone(), 5)).is("
             call n6 PING n1 follows nobody within 50ms
+            note branch-ended
             = electing, jac 0, at #0
         ");
     n1.answer("n6 PING", Response::Ping(status("n6", Some(named)))).is("
@@ -174,6 +181,7 @@ fn an_initiator_goes_on_with_those_that_did_not_refuse_when_the_named_leader_can
     n1.pass(ms(50)).is("
             abandon a call
             call n2 WON 5-n2/jac 5 workers 2 within 200ms
+            note winner-chosen term 5
             = electing, jac 7, at #0
         ");
 }
@@ -192,6 +200,7 @@ fn a_stale_term_ends_the_election_and_the_next_one_lies_above_it() {
     let (mut n1, _) = begun(&["n2", "n3"], 0);
     n1.answer("n2 ELECT", branch("n2", 5, 1, 5)).skip();
     n1.answer("n3 ELECT", Response::Elect(ElectAnswer { highest_term: Term(40), ..ElectAnswer::default() })).is("
+            note branch-ended
             note election-ended term 5
             = seeking, jac 0, at #0
         ");
@@ -209,6 +218,7 @@ fn a_winner_that_can_not_be_reached_is_left_out_of_the_next_election_which_begin
     n1.unreachable("n4 WON").is("
             call n2 ELECT n1-1-2 term 6 budget 200ms without n4 within 197500us
             call n3 ELECT n1-1-2 term 6 budget 200ms without n4 within 197500us
+            note election-ended term 5
             note election-started term 6
             = electing, jac 7, at #0
         ");
@@ -302,7 +312,10 @@ fn a_winner_told_twice_leads_on_and_counts_on() {
             = leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#3
         ");
     n1.answer("n2 ELECT", branch("n2", 5, 1, 5)).skip();
-    n1.answer("n3 ELECT", branch("n3", 6, 1, 5)).is("= leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#3");
+    n1.answer("n3 ELECT", branch("n3", 6, 1, 5)).is("
+            note branch-ended
+            = leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#3
+        ");
 }
 
 #[test]

@@ -22,6 +22,7 @@ fn a_task_is_computed_and_its_value_is_the_answer() {
     let mut n1 = Lone::following(&[], 3, "n3", 5);
     n1.called(run(3, "n3", 0)).is("
             compute 1: PrimeSum { start: 1, end: 100 }
+            note task-taken term 3 j/0 attempt 1
             = following 3-n3, jac 0, at 3-n3#0
         ");
     n1.computed(1, 1_060).is("
@@ -34,7 +35,10 @@ fn a_task_is_computed_and_its_value_is_the_answer() {
 fn only_so_many_are_computed_at_once_and_the_others_wait() {
     let mut n1 = Lone::following(&[], 3, "n3", 5);
     n1.called(run(3, "n3", 0)).skip();
-    n1.called(run(3, "n3", 1)).is("= following 3-n3, jac 0, at 3-n3#0");
+    n1.called(run(3, "n3", 1)).is("
+            note task-taken term 3 j/1 attempt 1
+            = following 3-n3, jac 0, at 3-n3#0
+        ");
     n1.computed(1, 1_060).is("
             reply 2: value 1060
             compute 2: PrimeSum { start: 1, end: 100 }
@@ -73,7 +77,10 @@ fn a_new_leader_that_asks_again_joins_the_computation() {
     let mut n1 = Lone::following(&[], 3, "n3", 5);
     n1.called(run(3, "n3", 0)).skip();
     n1.give(Input::CallerGone { token: n1.token() }).is("= following 3-n3, jac 0, at 3-n3#0");
-    n1.called(run(4, "n4", 0)).is("= following 3-n3, jac 0, at 3-n3#0");
+    n1.called(run(4, "n4", 0)).is("
+            note task-taken term 4 j/0 attempt 1
+            = following 3-n3, jac 0, at 3-n3#0
+        ");
     n1.computed(1, 1_060).is("
             reply 3: value 1060
             = following 3-n3, jac 0, at 3-n3#0
@@ -87,6 +94,7 @@ fn a_new_leader_that_asks_for_what_was_just_computed_gets_it_at_once() {
     n1.computed(1, 1_060).skip();
     n1.called(run(4, "n4", 0)).is("
             reply 3: value 1060
+            note task-taken term 4 j/0 attempt 1
             = following 3-n3, jac 0, at 3-n3#0
         ");
 }
@@ -112,6 +120,7 @@ fn a_cancelled_computation_is_stopped_and_told_as_not_charged() {
         ");
     n1.called(run(3, "n3", 0)).is("
             reply 4: no value: its cancelled computation has not ended yet (again, not charged)
+            note task-taken term 3 j/0 attempt 1
             = following 3-n3, jac 0, at 3-n3#0
         ");
     n1.give(Input::Computed { compute: ComputeId(1), value: None, took: ms(1) }).is("

@@ -31,6 +31,7 @@ fn a_first_visit_is_passed_on_with_less_time_and_answered_with_the_best_of_the_b
         ");
     n1.answer("n4 ELECT", Response::Elect(branch("n5", 0, 2, 3))).is("
             reply 1: best n1/jac 0, nodes 4, term 3
+            note branch-ended
             = seeking, jac 0, at #0
         ");
 }
@@ -41,6 +42,7 @@ fn a_leaf_answers_at_once_with_itself() {
     n1.called(Request::Elect(elect("n2", 1, 3))).is("
             reply 1: best n1/jac 0, nodes 1, term 3
             note election-reached term 3
+            note branch-ended
             = seeking, jac 0, at #0
         ");
 }
@@ -51,6 +53,7 @@ fn a_later_visit_is_a_duplicate_whoever_brings_it() {
     n1.called(Request::Elect(elect("n2", 1, 3))).skip();
     n1.called(Request::Elect(Elect { from: member("n3"), ..elect("n2", 1, 3) })).is("
             reply 2: duplicate
+            note election-declined term 3
             = seeking, jac 0, at #0
         ");
 }
@@ -73,6 +76,7 @@ fn a_duplicate_branch_adds_neither_nodes_nor_candidate() {
     let duplicate = ElectAnswer { duplicate: true, ..branch("n0", 0, 7, 3) };
     n1.answer("n3 ELECT", Response::Elect(duplicate)).is("
             reply 1: best n1/jac 0, nodes 1, term 3
+            note branch-ended
             = seeking, jac 0, at #0
         ");
 }
@@ -85,6 +89,8 @@ fn a_branch_that_gives_no_answer_costs_its_own_subtree_and_is_named() {
     n1.pass(ms(193)).is("
             reply 1: best n1/jac 0, nodes 2, failed n1>n3, term 3
             abandon a call
+            note edge-failed
+            note branch-ended
             = seeking, jac 0, at #0
         ");
 }
@@ -97,6 +103,8 @@ fn a_failed_edge_deep_in_a_branch_travels_to_the_initiator() {
     n1.answer("n3 ELECT", Response::Elect(broken)).skip();
     n1.unreachable("n4 ELECT").is("
             reply 1: best n1/jac 0, nodes 2, failed n3>n7, n1>n4, term 3
+            note edge-failed
+            note branch-ended
             = seeking, jac 0, at #0
         ");
 }
@@ -107,6 +115,7 @@ fn without_time_for_another_hop_what_lies_behind_counts_as_failed() {
     n1.called(Request::Elect(Elect { budget: ms(7), ..elect("n2", 1, 3) })).is("
             reply 1: best n1/jac 0, nodes 1, failed n1>n3, term 3
             note election-reached term 3
+            note branch-ended
             = seeking, jac 0, at #0
         ");
 }
@@ -140,6 +149,7 @@ fn an_excluded_worker_passes_the_flood_on_and_offers_nothing() {
     n1.called(Request::Elect(Elect { excluded, ..elect("n2", 1, 3) })).skip();
     n1.answer("n3 ELECT", Response::Elect(branch("n3", 4, 1, 3))).is("
             reply 1: best n3/jac 4, nodes 2, term 3
+            note branch-ended
             = seeking, jac 0, at #0
         ");
 }
@@ -149,10 +159,12 @@ fn a_follower_that_hears_its_leader_refuses_with_its_name_and_passes_nothing_on(
     let mut n1 = Lone::following(&["n2", "n3"], 2, "n3", 5);
     n1.called(Request::Elect(elect("n2", 1, 3))).is("
             reply 2: best nobody, nodes 0, refused for 2-n3, term 3
+            note election-declined term 3
             = following 2-n3, jac 0, at 2-n3#0
         ");
     n1.called(Request::Elect(Elect { from: member("n4"), ..elect("n2", 1, 3) })).is("
             reply 3: duplicate
+            note election-declined term 3
             = following 2-n3, jac 0, at 2-n3#0
         ");
 }
@@ -183,6 +195,7 @@ fn a_leader_refuses_with_its_own_name() {
     let mut n1 = Lone::leading(&["n2"], 2, &["n2"]);
     n1.called(Request::Elect(elect("n2", 1, 3))).is("
             reply 2: best nobody, nodes 0, refused for 2-n1, term 3
+            note election-declined term 3
             = leading 2-n1, admitted 0, held 0, jac 0, at 2-n1#0
         ");
 }
@@ -196,6 +209,7 @@ fn a_refusal_of_a_branch_travels_on_and_the_newest_leaders_come_first() {
     n1.answer("n3 ELECT", Response::Elect(named(4))).skip();
     n1.answer("n4 ELECT", Response::Elect(named(5))).is("
             reply 1: best n1/jac 0, nodes 1, refused for 5-n7, 4-n7, term 9
+            note branch-ended
             = seeking, jac 0, at #0
         ");
 }
@@ -205,6 +219,7 @@ fn a_stale_term_is_answered_with_the_current_one() {
     let mut n1 = Lone::with(quiet(), stored(0, 5), &["n2", "n3"]);
     n1.called(Request::Elect(elect("n2", 1, 4))).is("
             reply 1: best nobody, nodes 0, term 5
+            note election-declined term 4
             = seeking, jac 0, at #0
         ");
 }
@@ -216,6 +231,7 @@ fn the_term_of_the_leadership_followed_is_stale_too() {
     n1.called(Request::Elect(elect("n2", 1, 5))).is("
             reply 2: best nobody, nodes 0, term 5
             abandon a call
+            note election-declined term 5
             = following 5-n3, jac 0, at 5-n3#0
         ");
 }
@@ -230,6 +246,7 @@ fn a_term_2_to_the_32_above_the_highest_known_is_malformed_one_less_is_not() {
     n1.called(Request::Elect(elect("n2", 2, 5 + limits::TERM_LEAP))).is("
             reply 2: best n1/jac 0, nodes 1, term 4294967301
             note election-reached term 4294967301
+            note branch-ended
             = seeking, jac 0, at #0
         ");
 }
@@ -240,6 +257,8 @@ fn a_branch_that_states_a_malformed_term_counts_as_failed() {
     n1.called(Request::Elect(elect("n2", 1, 3))).skip();
     n1.answer("n3 ELECT", Response::Elect(branch("n3", 0, 1, u64::MAX))).is("
             reply 1: best n1/jac 0, nodes 1, failed n1>n3, term 3
+            note edge-failed
+            note branch-ended
             = seeking, jac 0, at #0
         ");
 }
@@ -250,6 +269,8 @@ fn an_answer_of_another_kind_counts_as_none() {
     n1.called(Request::Elect(elect("n2", 1, 3))).skip();
     n1.answer("n3 ELECT", Response::Done).is("
             reply 1: best n1/jac 0, nodes 1, failed n1>n3, term 3
+            note edge-failed
+            note branch-ended
             = seeking, jac 0, at #0
         ");
 }
@@ -261,6 +282,8 @@ fn a_refused_hop_is_a_failed_edge() {
     let refusal = super::unavailable();
     n1.fail("n3 ELECT", CallFailure::Refused(refusal)).is("
             reply 1: best n1/jac 0, nodes 1, failed n1>n3, term 3
+            note edge-failed
+            note branch-ended
             = seeking, jac 0, at #0
         ");
 }

@@ -129,6 +129,7 @@ fn a_failure_that_is_not_retryable_fails_the_job_at_once() {
             down 101 BATCH 5-n1#6 [task j/0 of 2 pending after 1 charged 1, job j Failed] held 0
             stop computing 1
             note task-ended j/0 attempt 1
+            note task-called-off j/1 attempt 1
             moved j
             = leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#6
         ");
@@ -194,6 +195,7 @@ fn a_slow_last_task_goes_out_a_second_time_and_the_first_answer_wins() {
             call n2 STOP j/0 of 2 attempt 1 within 500ms
             down 101 BATCH 5-n1#8 [task j/0 of 2 done by n1, job j Succeeded] held 4
             note task-ended j/0 attempt 2
+            note task-called-off j/0 attempt 1
             moved j
             = leading 5-n1, admitted 1, held 4, jac 1, at 5-n1#8
         ");
@@ -213,6 +215,7 @@ fn the_second_copy_that_loses_is_stopped_without_a_word_of_fences() {
             down 101 BATCH 5-n1#8 [task j/0 of 2 done by n2, job j Succeeded] held 4
             stop computing 2
             note task-ended j/0 attempt 1
+            note task-called-off j/0 attempt 2
             moved j
             = leading 5-n1, admitted 1, held 4, jac 1, at 5-n1#8
         ");
@@ -297,6 +300,7 @@ fn a_new_leader_ends_old_attempts_and_gives_tasks_back_to_the_workers_that_had_t
             down 102 HEARTBEAT 5-n1/jac 1 held 0, room 5, admitted 0
             compute 1: PrimeSum { start: 68, end: 100 }
             note leadership-active term 5
+            note job-taken-up j
             note task-handed-out j/0 attempt 2
             note task-handed-out j/1 attempt 2
             note task-handed-out j/2 attempt 2
@@ -321,6 +325,8 @@ fn a_job_that_ended_is_worked_on_no_more_by_anyone() {
             call n2 STOP j/0 of 3 attempt 1 within 500ms
             down 101 BATCH 5-n1#5 [job j Cancelled] held 0
             stop computing 1
+            note task-called-off j/0 attempt 1
+            note task-called-off j/1 attempt 1
             moved j
             = leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#5
         ");

@@ -46,7 +46,7 @@ fn admitted_by(term: u64, leader: &str, id: &str) -> (Vec<Stamped>, Number) {
     let mut ledger = Ledger::restore(node(leader), Vec::new(), Position::default(), Past::default());
     ledger.enter(leadership(term, leader, 0));
     let admission = Admission { term: Term(term), leader: node(leader), place: 1, jac: Jac(1), slices: 4 };
-    ledger.admit(&job(id), sum_to_100(), admission, None, Wall(1));
+    ledger.admit(&job(id), sum_to_100(), admission, None, None, Wall(1));
     (ledger.changed_since(Number(0)), ledger.number())
 }
 

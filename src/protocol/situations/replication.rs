@@ -30,7 +30,7 @@ pub(super) fn led(term: u64, leader: &str, ids: &[&str]) -> (Vec<Stamped>, Posit
         let term = Term(term);
         let jac = Jac(u64::from(place));
         let admission = Admission { term, leader: owner.clone(), place, jac, slices: 4 };
-        ledger.admit(&job(id), sum_to_100(), admission, None, Wall(1));
+        ledger.admit(&job(id), sum_to_100(), admission, None, None, Wall(1));
     }
     (ledger.changed_since(Number(0)), ledger.position().clone())
 }
@@ -156,6 +156,7 @@ fn an_admission_is_sent_once_it_is_saved_and_its_tasks_start_before() {
             save 1 [job j, payload j, task j/0 of 8 attempt 1 at n2, task j/1 of 8 attempt 1 at n1] at 5-n1#4, term 5, jac 1
             call n2 RUN j/0 of 8 attempt 1 in 5-n1 within 604800000ms
             compute 1: PrimeSum { start: 14, end: 26 }
+            note submission-waits j
             note job-admitted term 5 j
             note task-handed-out j/0 attempt 1
             note task-handed-out j/1 attempt 1

@@ -197,7 +197,7 @@ fn ledger(owner: &str) -> Ledger {
 fn admits(ledger: &mut Ledger, id: &str, place: u32) {
     let jac = Jac(u64::from(place));
     let admission = Admission { term: Term(5), leader: node("n1"), place, jac, slices: 1 };
-    ledger.admit(&job(id), sum_to_100(), admission, None, Wall(1));
+    ledger.admit(&job(id), sum_to_100(), admission, None, None, Wall(1));
 }
 
 fn ends(ledger: &mut Ledger, id: &str, place: u32, wall: u64) {

@@ -26,6 +26,7 @@ fn view(term: u64, number: u64, state: JobState, completed: u32, total: u32) -> 
         admissions: Vec::new(),
         workers: Vec::new(),
         tasks: Vec::new(),
+        trace: None,
     })
 }
 

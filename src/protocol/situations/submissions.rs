@@ -23,7 +23,7 @@ fn passed_on(id: &str) -> Request {
 
 fn other_payload(id: &str) -> SubmitJob {
     let key = JobKey { digest: Digest([2; 32]), ..job(id) };
-    SubmitJob { key, payload: Payload::PrimeSum { start: 1, end: 7 }, deadline: None, forwarded: false }
+    SubmitJob { key, payload: Payload::PrimeSum { start: 1, end: 7 }, deadline: None, forwarded: false, trace: None }
 }
 
 const NO_ROOM: Response = Response::Submitted(Submitted::NoRoom);
@@ -34,7 +34,10 @@ fn the_cap_is_exact_when_six_submissions_come_in_one_instant() {
     for at in 0..5 {
         n1.called(submit(&format!("j{at}"))).skip();
     }
-    n1.called(submit("j5")).is("= leading 5-n1, admitted 5, held 0, jac 5, at 5-n1#11, 1 queued");
+    n1.called(submit("j5")).is("
+            note submission-waits j5
+            = leading 5-n1, admitted 5, held 0, jac 5, at 5-n1#11, 1 queued
+        ");
     n1.called(passed_on("j6")).only("reply").is("reply 8: no room");
     n1.saved().skip();
     let places: Vec<u32> = n1.worker.told_after(None, 9).iter().map(|view| view.admissions[0].place).collect();
@@ -88,7 +91,10 @@ fn an_admission_that_is_not_journalled_yet_is_shown_as_a_submission_that_waits()
 fn the_same_submission_again_is_the_same_job_and_gets_its_ok_when_it_is_held() {
     let mut n1 = Lone::leading(&["n2"], 5, &["n2"]);
     n1.called(submit("j")).skip();
-    n1.called(submit("j")).is("= leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#4");
+    n1.called(submit("j")).is("
+            note submission-waits j
+            = leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#4
+        ");
     n1.saved().only("reply").is("");
     n1.sent(StreamId(101), ack(9)).only("reply").is("
             reply 2: held, j Running 0/8
@@ -106,6 +112,7 @@ fn another_payload_under_the_id_already_exists() {
     n1.called(submit("j")).skip();
     n1.called(Request::SubmitJob(other_payload("j"))).is("
             reply 3: AlreadyExists
+            note submission-waits j
             = leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#3
         ");
 }
@@ -123,7 +130,10 @@ fn a_bad_input_is_refused_before_it_waits() {
 #[test]
 fn without_a_leader_a_submission_waits_and_the_queue_has_a_bound() {
     let mut n1 = Lone::with(Settings { queue: 2, ..quiet() }, Stored::default(), &["n2"]);
-    n1.called(submit("a")).is("= seeking, jac 0, at #0, 1 queued");
+    n1.called(submit("a")).is("
+            note submission-waits a
+            = seeking, jac 0, at #0, 1 queued
+        ");
     n1.called(submit("b")).skip();
     n1.called(submit("c")).is("
             reply 3: ResourceExhausted, later
@@ -152,7 +162,10 @@ fn a_follower_sends_its_oldest_as_far_as_the_leader_has_room() {
 fn a_submission_without_room_waits_for_the_next_heartbeat() {
     let mut n1 = Lone::following(&["n2"], 3, "n3", 1);
     n1.called(submit("a")).skip();
-    n1.answer("n3 SUBMIT a", NO_ROOM).is("= following 3-n3, jac 0, at 3-n3#0, 1 queued");
+    n1.answer("n3 SUBMIT a", NO_ROOM).is("
+            note submission-waits a
+            = following 3-n3, jac 0, at 3-n3#0, 1 queued
+        ");
     n1.frame(Down::Heartbeat(heartbeat(3, "n3", 0, 1))).only("call").is("call n3 SUBMIT a passed on within 5000ms");
 }
 
@@ -388,7 +401,10 @@ fn a_submission_that_the_leader_calls_late_is_told_so_if_it_has_a_deadline_and_t
 fn a_follower_that_has_not_joined_neither_sends_on_nor_answers_from_its_replica() {
     let mut n1 = Lone::linked(&["n2"]);
     n1.called(Request::Announce(announce(Purpose::Flood, "n3", leader(3, "n3", 0), 3))).skip();
-    n1.called(submit("a")).is("= following 3-n3, not joined, jac 0, at #0, 1 queued");
+    n1.called(submit("a")).is("
+            note submission-waits a
+            = following 3-n3, not joined, jac 0, at #0, 1 queued
+        ");
     n1.joined(3, "n3").skip();
     n1.frame(Down::Heartbeat(heartbeat(3, "n3", 0, 1))).only("call").is("call n3 SUBMIT a passed on within 5000ms");
 }

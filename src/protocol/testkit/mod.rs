@@ -99,7 +99,7 @@ pub(crate) fn sum_to_100() -> Payload {
 }
 
 pub(crate) fn submission(id: &str) -> SubmitJob {
-    SubmitJob { key: job(id), payload: sum_to_100(), deadline: None, forwarded: false }
+    SubmitJob { key: job(id), payload: sum_to_100(), deadline: None, forwarded: false, trace: None }
 }
 
 pub(crate) fn query(id: &str) -> JobQuery {

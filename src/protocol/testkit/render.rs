@@ -30,7 +30,7 @@ pub(crate) fn effects(out: &Effects) -> Vec<String> {
     lines.extend(out.watches.iter().map(|(id, after)| format!("watch directory {} after {}", id.0, after.number)));
     lines.extend(out.streams.iter().map(stream));
     lines.extend(out.computations.iter().map(|compute| match compute {
-        ComputeEffect::Start(id, slice) => format!("compute {id}: {slice:?}"),
+        ComputeEffect::Start(id, _, slice) => format!("compute {id}: {slice:?}"),
         ComputeEffect::Cancel(id) => format!("stop computing {id}"),
     }));
     lines.extend(out.notices.iter().map(notice));

@@ -44,6 +44,18 @@ pub(super) struct Script {
     pub(super) up: Option<mpsc::Sender<v1::FollowerFrame>>,
 }
 
+/// Takes an address. Another test's connection may have the port of one that was let go of, for a moment.
+fn bind(place: &str) -> std::net::TcpListener {
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    loop {
+        match std::net::TcpListener::bind(place) {
+            Err(taken) if std::time::Instant::now() < until => assert_eq!(taken.kind(), std::io::ErrorKind::AddrInUse),
+            listener => return listener.expect("a free port"),
+        }
+        std::thread::yield_now();
+    }
+}
+
 impl FakePeer {
     pub(super) fn start(script: Script) -> FakePeer {
         FakePeer::start_at("127.0.0.1:0", script)
@@ -52,7 +64,7 @@ impl FakePeer {
     pub(super) fn start_at(place: &str, script: Script) -> FakePeer {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
-        let listener = std::net::TcpListener::bind(place).expect("a free port");
+        let listener = bind(place);
         listener.set_nonblocking(true).expect("a socket");
         let address = Address::new(&listener.local_addr().expect("bound").to_string()).expect("a good address");
         let served = script.clone();

@@ -13,6 +13,7 @@ use crate::protocol::limits;
 use crate::protocol::message::*;
 use crate::protocol::progress::Cursor;
 use crate::protocol::time::Wall;
+use crate::protocol::trace::{Trace, TraceId};
 use crate::protocol::view::*;
 use crate::wire::NamedCluster;
 
@@ -263,6 +264,7 @@ impl Samples {
             submitted_at: Wall(self.number()),
             admissions,
             deadline: self.option(|it| Wall(it.number())),
+            trace: self.option(Samples::trace),
             ended: outcome.map(|outcome| {
                 let (at, turn, completed, total) = (Wall(self.number()), self.turn(), self.small(), self.small());
                 Ended { outcome, at, turn, completed, total }
@@ -288,7 +290,7 @@ impl Samples {
     pub(crate) fn submission(&mut self) -> SubmitJob {
         let payload = self.payload();
         let key = JobKey { digest: crate::wire::digest_of(&payload), ..self.job_key() };
-        SubmitJob { key, payload, deadline: self.option(|it| Wall(it.number())), forwarded: self.chance() }
+        SubmitJob { key, payload, deadline: self.option(|it| Wall(it.number())), forwarded: self.chance(), trace: None }
     }
 
     pub(crate) fn query(&mut self) -> JobQuery {
@@ -364,6 +366,7 @@ impl Samples {
                 took: it.option(Samples::micros),
                 partial: it.option(Samples::value),
             }),
+            trace: self.option(Samples::trace),
         }
     }
 
@@ -396,7 +399,13 @@ impl Samples {
             task: self.option(Samples::small),
             attempt: self.option(Samples::small),
             text: self.sentence(),
+            trace: self.option(|it| it.trace().id),
         }
+    }
+
+    fn trace(&mut self) -> Trace {
+        let id = TraceId(u128::from(self.number()) + 1);
+        Trace { id, span: self.number().max(1), sampled: self.chance() }
     }
 
     pub(crate) fn up(&mut self) -> Up {
@@ -485,7 +494,13 @@ pub(crate) fn queued_job() -> JobView {
         admissions: Vec::new(),
         workers: Vec::new(),
         tasks: Vec::new(),
+        trace: None,
     }
+}
+
+/// A place in a trace.
+fn trace() -> Trace {
+    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".parse().expect("well-formed")
 }
 
 /// A job with its answer, with every key filled.
@@ -520,6 +535,7 @@ pub(crate) fn finished_job() -> JobView {
             task(1, TaskState::Running, 1, Some("worker-1"), None, None),
             task(2, TaskState::Pending, 0, None, None, None),
         ],
+        trace: Some(trace()),
         ..queued_job()
     }
 }
@@ -576,11 +592,12 @@ pub(crate) fn event() -> Event {
         task: Some(0),
         attempt: Some(2),
         text: Arc::from("task 0 of sum-1 went to worker-3"),
+        trace: Some(trace().id),
     }
 }
 
 /// An event about nothing but its node.
 pub(crate) fn bare_event() -> Event {
     let text = Arc::from("linked to worker-2");
-    Event { kind: Arc::from("link-up"), term: None, job: None, task: None, attempt: None, text, ..event() }
+    Event { kind: Arc::from("link-up"), term: None, job: None, task: None, attempt: None, trace: None, text, ..event() }
 }

@@ -40,7 +40,7 @@ impl Network {
         out.streams.into_iter().for_each(|effect| self.on_stream(name, effect));
         for effect in out.computations {
             match effect {
-                ComputeEffect::Start(id, slice) => self.compute(name, id, &slice),
+                ComputeEffect::Start(id, _, slice) => self.compute(name, id, &slice),
                 ComputeEffect::Cancel(id) => self.cancel(name, id),
             }
         }

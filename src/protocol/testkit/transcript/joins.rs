@@ -103,6 +103,7 @@ fn ended(words: &[String]) -> Option<Job> {
         submitted_at: Wall(1),
         admissions: [].into(),
         deadline: None,
+        trace: None,
         ended: outcome.map(ended),
     })
 }
