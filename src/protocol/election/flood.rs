@@ -181,10 +181,7 @@ impl Worker {
         let Some(node) = to.node.clone().filter(|node| flood.waiting.remove(node)) else { return };
         match sound {
             Some(branch) => flood.fold(branch),
-            None if flood.answer.failed.len() < limits::EDGES => {
-                flood.answer.failed.push(Edge { from: me, to: node });
-            }
-            None => {}
+            None => flood.fold(ElectAnswer { failed: vec![Edge { from: me, to: node }], ..ElectAnswer::default() }),
         }
         if flood.waiting.is_empty() {
             self.end_flood(election, out);
