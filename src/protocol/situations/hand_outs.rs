@@ -1,7 +1,7 @@
 //! A leader's hand-outs (section 7): who gets what, what comes of failures and losses, taking over, second copies.
 
 use crate::jobs::Value;
-use crate::protocol::ids::{AttemptName, ComputeId, Number, Position, StreamId, Term};
+use crate::protocol::ids::{AttemptName, ComputeId, Member, Number, Position, StreamId, Term};
 use crate::protocol::input::Input;
 use crate::protocol::message::{
     CallFailure, Code, Purpose, Refusal, Request, Response, Status, TaskAnswer, TaskFailure, Up,
@@ -41,18 +41,23 @@ fn work_goes_to_the_least_loaded_and_to_the_leader_last() {
 
 #[test]
 fn a_worker_with_more_places_gets_more() {
-    let mut n1 = slicing(8, &["n2"]);
-    let mut big = member("n3");
-    big.concurrency = 3;
-    let stream = n1.opened();
-    let status = Status { member: big, ..status("n3", Some(leader(5, "n1", 0))) };
-    n1.sent(stream, Up::Join { status, position: Position::default(), jobs: 0 }).skip();
+    let mut n1 = slicing(9, &[]);
+    for (name, concurrency) in [("n2", 2), ("n3", 4)] {
+        let member = Member { concurrency, ..member(name) };
+        let stream = n1.opened();
+        let status = Status { member, ..status(name, Some(leader(5, "n1", 0))) };
+        n1.sent(stream, Up::Join { status, position: Position::default(), jobs: 0 }).skip();
+    }
+    // Task 2 is the leader's own. Of 2 and 4 places with one task each, the 4 are the less loaded.
     n1.called(Request::SubmitJob(submission("j"))).only("call").is("
-            call n2 RUN j/0 of 8 attempt 1 in 5-n1 within 604800000ms
-            call n3 RUN j/1 of 8 attempt 1 in 5-n1 within 604800000ms
-            call n3 RUN j/3 of 8 attempt 1 in 5-n1 within 604800000ms
-            call n3 RUN j/4 of 8 attempt 1 in 5-n1 within 604800000ms
+            call n2 RUN j/0 of 9 attempt 1 in 5-n1 within 604800000ms
+            call n3 RUN j/1 of 9 attempt 1 in 5-n1 within 604800000ms
+            call n3 RUN j/3 of 9 attempt 1 in 5-n1 within 604800000ms
+            call n2 RUN j/4 of 9 attempt 1 in 5-n1 within 604800000ms
+            call n3 RUN j/5 of 9 attempt 1 in 5-n1 within 604800000ms
+            call n3 RUN j/6 of 9 attempt 1 in 5-n1 within 604800000ms
         ");
+    n1.result("n3 RUN j/3", 60).only("call").is("call n3 RUN j/7 of 9 attempt 1 in 5-n1 within 604800000ms");
 }
 
 #[test]
@@ -197,6 +202,21 @@ fn a_slow_last_task_goes_out_a_second_time_and_the_first_answer_wins() {
             moved j
             = leading 5-n1, admitted 1, held 4, jac 1, at 5-n1#8
         ");
+}
+
+#[test]
+fn a_task_is_slow_when_it_takes_longer_than_twice_what_its_siblings_took() {
+    let mut n1 = slicing(2, &["n2"]);
+    submit(&mut n1, "j");
+    n1.give(Input::Computed { compute: ComputeId(1), value: Some(Value(1_000)), took: ms(400) }).skip();
+    let mut passes = |span| {
+        n1.sent(FIRST, ack(9)).skip();
+        n1.pass(ms(span)).only("note task")
+    };
+    for _ in 0..5 {
+        passes(150).is("");
+    }
+    passes(150).is("note task-handed-out j/0 attempt 2");
 }
 
 #[test]
