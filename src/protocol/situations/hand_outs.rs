@@ -3,6 +3,7 @@
 use crate::jobs::Value;
 use crate::protocol::ids::{AttemptName, ComputeId, Member, Number, Position, StreamId, Term};
 use crate::protocol::input::Input;
+use crate::protocol::leadership::Role;
 use crate::protocol::message::{
     CallFailure, Code, Purpose, Refusal, Request, Response, Status, TaskAnswer, TaskFailure, Up,
 };
@@ -281,6 +282,9 @@ fn a_leader_that_stands_still_too_long_hands_nothing_out_any_more() {
             note leadership-ended term 5
             = seeking, jac 1, at 5-n1#3, 1 queued
         ");
+    let mut n1 = slicing(1, &["n2"]);
+    n1.wait(ms(500));
+    n1.give(Input::TimerFired).only("note").is("");
 }
 
 /// The next leader: in term 4 it led a job whose tasks 0 and 1 went to n2 and n3, and task 2 to itself.
@@ -329,6 +333,20 @@ fn a_new_leader_ends_old_attempts_and_gives_tasks_back_to_the_workers_that_had_t
 fn a_new_leader_hands_tasks_of_workers_that_did_not_come_to_others() {
     let mut n1 = taking_over();
     n1.pass(ms(101)).only("note task").is("note task-handed-out j/2 attempt 2");
+}
+
+#[test]
+fn a_leader_keeps_nothing_of_the_work_on_a_job_that_ended() {
+    let mut n1 = slicing(3, &["n2"]);
+    let kept = |n1: &Lone| match &n1.worker.role {
+        Role::Leading(leading) => leading.schedule.kept(),
+        other => panic!("it leads: {other:?}"),
+    };
+    submit(&mut n1, "j");
+    submit(&mut n1, "k");
+    assert_eq!(kept(&n1), (2, 2));
+    n1.called(Request::CancelJob(query("j"))).skip();
+    assert_eq!(kept(&n1), (1, 1));
 }
 
 #[test]

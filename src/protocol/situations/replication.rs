@@ -1,9 +1,12 @@
 //! A leader and its followers' streams (sections 1 and 8): joining by position, what is sent when, what is held.
 
+use std::time::Duration;
+
 use crate::protocol::ids::{Incarnation, Jac, Member, Number, Position, StreamId, Term};
 use crate::protocol::input::Input;
 use crate::protocol::ledger::{Floors, Ledger, Past, Record, Stamped};
 use crate::protocol::limits::BATCHES_IN_FLIGHT;
+use crate::protocol::members::HEARD_FOR;
 use crate::protocol::message::{Down, Purpose, Request, Status, Up};
 use crate::protocol::testkit::lone::{ack, join, join_at};
 use crate::protocol::testkit::{
@@ -420,6 +423,19 @@ fn of_two_live_owners_of_a_node_id_the_lower_incarnation_is_told_that_the_other_
             close down 104
             = leading 5-n1, admitted 0, held 0, jac 0, at 5-n1#0
         ");
+}
+
+#[test]
+fn a_live_owner_of_a_node_id_need_not_be_a_follower_and_owns_it_for_five_seconds_after_its_last_word() {
+    let mut n1 = Lone::leading(&[], 5, &["n2"]);
+    let newer = Member { incarnation: Incarnation(7), ..member("x1") };
+    n1.called(Request::Ping(Some(Status { member: newer, ..status("x1", None) }))).skip();
+    n1.pass(HEARD_FOR - Duration::from_micros(1)).skip();
+    let older = n1.opened();
+    n1.sent(older, join_in(3, "x1")).only("down 102 SUPERSEDED").is("down 102 SUPERSEDED by 7");
+    n1.wait(Duration::from_micros(1));
+    let older = n1.opened();
+    n1.sent(older, join_in(3, "x1")).only("down 103 SUPERSEDED").is("");
 }
 
 #[test]

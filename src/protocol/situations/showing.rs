@@ -76,6 +76,7 @@ fn shares_of_two_cuts_are_compared_as_fractions() {
 #[test]
 fn an_end_is_shown_whatever_was_seen_with_no_smaller_share() {
     assert_eq!(shown(view(2, 3, Cancelled, 1, 20), &seen(3, 7, Running, 15, 20)), Some((3, 7, Cancelled, 15, 20)));
+    assert_eq!(shown(view(3, 9, Cancelled, 1, 20), &seen(3, 7, Running, 15, 20)), Some((3, 9, Cancelled, 15, 20)));
     assert_eq!(shown(view(2, 3, Succeeded, 20, 20), &seen(3, 7, Failed, 15, 20)), Some((3, 7, Succeeded, 20, 20)));
 }
 

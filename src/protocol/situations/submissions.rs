@@ -11,6 +11,7 @@ use crate::protocol::message::{
 use crate::protocol::testkit::lone::{ack, heartbeat};
 use crate::protocol::testkit::{Lone, announce, job, leader, leadership, ms, node, query, quiet, submission};
 use crate::protocol::time::Wall;
+use crate::protocol::view::full_name;
 use crate::protocol::{Effects, Settings, Stored, limits};
 
 fn submit(id: &str) -> Request {
@@ -109,6 +110,11 @@ fn another_payload_under_the_id_already_exists() {
             reply 3: AlreadyExists
             = leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#3
         ");
+}
+
+#[test]
+fn a_job_whose_id_is_not_enough_is_named_with_its_digest_in_hexadecimal() {
+    assert_eq!(full_name("j", &Digest([0x0a; 32])), format!("j:{}", "0a".repeat(32)));
 }
 
 #[test]
@@ -276,6 +282,26 @@ fn a_queued_job_is_shown_as_queued_and_cancelled_for_both_callers() {
         ");
     let unknown = Refusal::new(Code::NotFound, "there is no job a");
     n1.fail("n3 CANCEL a", CallFailure::Refused(unknown)).only("reply").is("reply 4: Cancelled");
+}
+
+#[test]
+fn a_job_that_waits_for_room_at_the_leader_itself_is_cancelled_for_both_callers() {
+    let mut n1 = Lone::leading_with(Settings { max_jobs_per_term: 1, ..quiet() }, &[], 5, &[]);
+    n1.called(submit("a")).skip();
+    n1.called(submit("b")).skip();
+    n1.called(Request::CancelJob(query("b"))).only("reply").is("
+            reply 3: Cancelled
+            reply 4: Cancelled
+        ");
+}
+
+#[test]
+fn a_cancel_that_the_leader_refuses_for_another_reason_is_told_that_reason() {
+    let mut n1 = Lone::following(&["n2"], 3, "n3", 0);
+    n1.called(submit("a")).skip();
+    n1.called(Request::CancelJob(query("a"))).skip();
+    let full = Refusal::new(Code::ResourceExhausted, "too many wait");
+    n1.fail("n3 CANCEL a", CallFailure::Refused(full)).only("reply").is("reply 3: ResourceExhausted");
 }
 
 #[test]
