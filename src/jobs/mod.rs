@@ -278,7 +278,7 @@ mod tests {
         assert_eq!([0, 1, 5, 9].map(|live| list.slices(cut(live))), [1, 1, 5, 7]);
         let dealt: Vec<_> = (0..3).filter_map(|slice| list.slice(3, slice)).collect();
         assert_eq!(dealt, [&[0, 1, 2][..], &[3, 4], &[5, 6]].map(|list| Payload::Max(list.into())));
-        assert_eq!(Payload::PrimeCount([].into()).slices(cut(5)), 1);
+        assert_eq!([0, 7].map(|numbers| Payload::PrimeCount(vec![2; numbers].into()).slices(cut(5))), [1, 5]);
     }
 
     #[test]

@@ -135,6 +135,16 @@ mod tests {
     }
 
     #[test]
+    fn two_to_the_64_stands_as_two_to_the_128_modulo_n() {
+        let mut random = Xorshift(128);
+        for bits in 2..=64 {
+            let n = random.next() >> (64 - bits) | 3;
+            let expected = (u128::MAX % u128::from(n) + 1) % u128::from(n);
+            assert_eq!(u128::from(Modulus::new(n).shift), expected, "{n}");
+        }
+    }
+
+    #[test]
     fn strong_pseudoprimes_to_the_first_primes_are_not_prime() {
         // The least for 1, 2, 3, ... bases: OEIS A014233.
         for number in [

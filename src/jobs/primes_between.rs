@@ -283,9 +283,14 @@ mod tests {
     #[test]
     fn range_in_which_the_root_outgrows_the_stored_primes_agrees_with_a_plain_sieve() {
         let square = STORED * STORED;
-        for (start, end) in
-            [(square - 40_000, square + 40_000), (square - 1, square + 1), (square + 2_000_000, square + 2_700_000)]
-        {
+        // The first number of its byte: it comes along with no smaller prime, and its square ends the range.
+        let root = (STORED + 31..).step_by(30).find(|&number| is_prime(number)).unwrap();
+        for (start, end) in [
+            (square - 40_000, square + 40_000),
+            (square - 1, square + 1),
+            (square + 2_000_000, square + 2_700_000),
+            (root * root - 700_000, root * root),
+        ] {
             assert_eq!(sum(start, end), sum_by_plain_sieve(start, end), "{start}..={end}");
         }
     }
@@ -303,6 +308,21 @@ mod tests {
             window.cross_off_beyond_stored(window.last().isqrt(), &stored, &|| false).unwrap();
             assert_eq!(window.sum(&|| false).unwrap(), tested, "byte {from_byte}");
         }
+    }
+
+    #[test]
+    fn a_window_of_several_segments_sums_them_all() {
+        let mut bytes = vec![0x81; 2 * SEGMENT + 5];
+        let window = Window { from_byte: 7, bytes: &mut bytes };
+        assert_eq!(window.sum(&|| false), Ok(tally::sum(7, window.bytes)));
+    }
+
+    #[test]
+    fn at_ten_to_the_18_a_window_of_six_million_numbers_costs_the_same_by_either_way() {
+        let mut bytes = vec![0; 210_000];
+        let mut is_cheaper_to_test =
+            |size: usize| Window { from_byte: 0, bytes: &mut bytes[..size] }.is_cheaper_to_test(1_000_000_000);
+        assert!(is_cheaper_to_test(190_000) && !is_cheaper_to_test(210_000));
     }
 
     #[test]

@@ -260,7 +260,7 @@ impl Worker {
         let join = Up::Join {
             status: self.status_for(self.leader_now().map(|leader| &leader.member.node)),
             position: self.ledger.position().clone(),
-            jobs: u64::try_from(self.ledger.len()).unwrap_or(u64::MAX),
+            jobs: u64::try_from(self.ledger.count()).unwrap_or(u64::MAX),
         };
         let waits = self.saving.holds_admission();
         let Role::Following(Following { stream: Some(stream), joined, .. }) = &mut self.role else { return };
@@ -390,9 +390,7 @@ impl Worker {
             }
             Role::Seeking(seeking) if seeking.start_at <= now => {
                 let cause = seeking.cause;
-                if self.may_elect() {
-                    self.start_election(cause, out);
-                }
+                self.start_election(cause, out);
             }
             Role::Following(following) if following.silent_at <= now => {
                 self.lose_leader(Duration::ZERO, "the leader is silent", out);

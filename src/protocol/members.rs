@@ -14,7 +14,7 @@ use super::time::Time;
 use super::view::NodeView;
 
 /// How long a member counts as heard after its last sign of life, without a directory's word.
-const HEARD_FOR: Duration = Duration::from_secs(5);
+pub(crate) const HEARD_FOR: Duration = Duration::from_secs(5);
 
 /// What is known of one member.
 #[derive(Clone, Debug)]
@@ -90,14 +90,13 @@ impl Members {
     }
 
     /// Takes in what the leader says of a member, for display: no sign of life to this worker.
-    pub(crate) fn hear_of(&mut self, status: &Status) -> bool {
-        let new = self.learn(&status.member);
+    pub(crate) fn hear_of(&mut self, status: &Status) {
+        self.learn(&status.member);
         if let Some(known) = self.current(&status.member.identity()) {
             known.jac = status.jac;
             known.links.clone_from(&status.links);
             known.running = status.running;
         }
-        new
     }
 
     /// A call to a member failed: leave it alone for a while.

@@ -383,7 +383,7 @@ impl Worker {
             Role::Leading(leading) => leading.schedule.next_deadline(self.now.time),
             Role::Starting | Role::Seeking(_) | Role::Following(_) => None,
         };
-        let queue = self.queue.next_deadline().filter(|at| *at > self.now.time);
+        let queue = self.queue.next_deadline(self.now.time);
         let running = if self.stopping.is_none() {
             let pings = self.overlay.next_deadline();
             [self.leases.next_deadline(), pings, Some(self.upkeep_due)]

@@ -43,10 +43,10 @@ pub fn next_message(view: Arc<JobView>, after: Option<&Cursor>) -> Option<Arc<Jo
     let own = Cursor::of(&view);
     let share = u64::from(own.completed) * u64::from(after.total);
     let seen = u64::from(after.completed) * u64::from(own.total);
-    let less = share < seen || (own.total == 0 && after.total > 0);
+    let less = share < seen;
     if !own.state.is_terminal() {
         let behind = own.state < after.state || less;
-        let moved = (own.term, own.number) > (after.term, after.number) || own.state > after.state || share > seen;
+        let moved = (own.term, own.number) > (after.term, after.number) || share > seen;
         if behind || !moved {
             return None;
         }

@@ -130,12 +130,13 @@ impl Queue {
         std::mem::take(&mut self.held_back).into_values().filter_map(|submission| submission.token).collect()
     }
 
-    pub(crate) fn next_deadline(&self) -> Option<Time> {
-        let due = self.held_back.values().map(|submission| match submission.stage {
-            Stage::Waiting(at) if at > Time::ZERO => Some(at),
-            Stage::Waiting(_) | Stage::Sent(_) | Stage::Holding(_) => None,
+    /// When a submission that pauses may go out; one whose pause is over waits for room, and hides no other.
+    pub(crate) fn next_deadline(&self, now: Time) -> Option<Time> {
+        let pauses = self.held_back.values().filter_map(|submission| match submission.stage {
+            Stage::Waiting(at) => Some(at),
+            Stage::Sent(_) | Stage::Holding(_) => None,
         });
-        due.flatten().min()
+        pauses.filter(|at| *at > now).min()
     }
 }
 

@@ -128,6 +128,14 @@ impl Schedule {
     }
 }
 
+#[cfg(test)]
+impl Schedule {
+    /// Jobs that it keeps, in work and in their order.
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        (self.jobs.len(), self.order.len())
+    }
+}
+
 impl Worker {
     /// A leader that has just begun takes up every unfinished job.
     pub(crate) fn take_up_jobs(&mut self, out: &mut Effects) {

@@ -64,3 +64,13 @@ pub struct Now {
     /// The wall clock at the same moment.
     pub wall: Wall,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_told_in_milliseconds_and_thousandths() {
+        assert_eq!(Time(1_234_007).to_string(), "1234.007 ms");
+    }
+}

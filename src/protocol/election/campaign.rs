@@ -34,9 +34,9 @@ pub(crate) struct Campaign {
 }
 
 impl Worker {
-    /// Begins an election, unless one of its own is under way.
+    /// Begins an election, unless one of its own is under way, or it stops and hands nothing over.
     pub(crate) fn start_election(&mut self, cause: &'static str, out: &mut Effects) {
-        if self.elections.campaign.is_some() || self.is_leading() {
+        if self.elections.campaign.is_some() || self.is_leading() || !self.may_elect() {
             return;
         }
         let replaces = self.lost.clone();

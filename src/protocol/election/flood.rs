@@ -190,9 +190,7 @@ impl Worker {
             Ok(branch) => flood.fold(branch),
             Err(failure) => {
                 out.notices.push(Notice::EdgeFailed { election: election.clone(), to: node.clone(), failure });
-                if flood.answer.failed.len() < limits::EDGES {
-                    flood.answer.failed.push(Edge { from: me, to: node });
-                }
+                flood.fold(ElectAnswer { failed: vec![Edge { from: me, to: node }], ..ElectAnswer::default() });
             }
         }
         if flood.waiting.is_empty() {

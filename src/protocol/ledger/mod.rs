@@ -152,14 +152,8 @@ impl Ledger {
 
     /// How many jobs it holds.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.jobs.len()
-    }
-
-    /// Whether it holds none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.jobs.is_empty()
     }
 
     /// From now on changes are made, or taken over, under `leadership`; numbers run on.

@@ -180,6 +180,25 @@ fn a_follower_at_a_past_leadership_uploads_what_the_leader_lacks_and_both_end_eq
 }
 
 #[test]
+fn what_a_follower_numbered_anew_without_a_change_goes_back_to_it_and_both_end_equal() {
+    let job = key("j", 1);
+    let mut old = led_by("a", 1);
+    old.admit(&job, payload(), admission(1, "a", 1, 4), None, None, Wall(1));
+    let mut new = empty("b");
+    new.take_over(&leadership(1, "a"), old.changed_since(Number(0)), old.number(), Some(old.past().clone()));
+    // "a" gets its own records back from a third replica, and gives them new numbers.
+    old.merge(old.changed_since(Number(0)), Some(old.number()));
+    new.enter(leadership(2, "b"));
+    let shared = new.shared_with(old.position().leadership.as_ref()).expect("it followed that leadership");
+    let merged = new.merge(old.changed_since(shared), Some(shared));
+    assert!(merged.jobs.is_empty(), "nothing has changed");
+    old.take_over(&leadership(2, "b"), new.changed_since(shared), new.number(), Some(new.past().clone()));
+    assert_eq!(old.hashes(), new.hashes());
+    let again = new.merge(old.changed_since(shared), Some(shared));
+    assert_eq!((again.jobs.len(), new.number()), (0, old.number()), "what goes back in any case keeps its number");
+}
+
+#[test]
 fn replicas_with_foreign_pasts_end_equal_after_exchanging_the_jobs_that_differ() {
     let mut dice = Dice::new(3);
     for round in 0..200 {
@@ -214,13 +233,17 @@ fn replicas_with_foreign_pasts_end_equal_after_exchanging_the_jobs_that_differ()
 #[test]
 fn a_restored_replica_is_the_one_that_was_saved() {
     let job = key("j", 1);
-    let mut ledger = led_by("a", 1);
-    ledger.admit(&job, payload(), admission(1, "a", 1, 4), None, None, Wall(1));
-    ledger.hand_out(&task(&job, 4, 2), attempt(1, 1, "a"), node("w"));
-    let records = ledger.take_unsaved().records;
-    let restored = Ledger::restore(node("a"), records, ledger.position().clone(), ledger.past().clone());
+    let mut ledger = led_by("b", 1);
+    ledger.enter(leadership(2, "b"));
+    assert_eq!(ledger.take_unsaved(), Unsaved::default(), "a leadership alone is not written");
+    ledger.admit(&job, payload(), admission(2, "b", 1, 4), None, None, Wall(1));
+    ledger.hand_out(&task(&job, 4, 2), attempt(1, 2, "b"), node("w"));
+    let saved = ledger.take_unsaved();
+    let past = saved.past.expect("it is written with the first record");
+    let restored = Ledger::restore(node("b"), saved.records, ledger.position().clone(), past);
     assert_eq!(restored.hashes(), ledger.hashes());
     assert_eq!(restored.position(), ledger.position());
+    assert_eq!(restored.past(), ledger.past());
     assert_eq!(ledger.take_unsaved(), Unsaved::default(), "nothing is saved twice");
 }
 

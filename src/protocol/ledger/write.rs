@@ -108,8 +108,8 @@ impl Ledger {
         let ours = self.record(&name);
         let joined = join(ours.as_ref().map(|ours| &ours.record), &theirs.record, merged);
         let unchanged = ours.as_ref().is_some_and(|ours| ours.record == joined);
-        let is_theirs = |ours: Stamped, above| ours.stamp == theirs.stamp && ours.stamp.number > above;
-        if unchanged && above.is_none_or(|above| ours.is_some_and(|ours| is_theirs(ours, above))) {
+        let goes_back = |above| ours.as_ref().is_some_and(|ours| ours.stamp.number > above);
+        if unchanged && above.is_none_or(goes_back) {
             return;
         }
         if let Record::Floors(mut floors) = joined {

@@ -170,3 +170,18 @@ fn a_canceller_is_not_answered_for_a_number_that_is_held_while_the_outcome_is_no
     n1.sent(FIRST, ack(4)).only("reply").is("");
     n1.sent(FIRST, ack(5)).only("reply").is("reply 3: j Cancelled 0/8");
 }
+
+#[test]
+fn a_canceller_whose_outcome_changes_in_a_join_waits_until_the_new_one_is_held() {
+    let mut n1 = Lone::leading(&["n2"], 3, &["n2"]);
+    n1.called(Request::SubmitJob(submission("j"))).skip();
+    n1.saved().skip();
+    n1.called(cancel("j")).skip();
+    n1.saved().skip();
+    // Another part had admitted it as well, which makes a change of its record.
+    let (records, _) = super::admitted_by(2, "n8", "j");
+    n1.worker.ledger.merge(records, Some(Number(0)));
+    n1.sent(FIRST, ack(5)).only("reply 3").is("");
+    n1.saved().skip();
+    n1.sent(FIRST, ack(99)).only("reply 3").is("reply 3: j Cancelled 0/4");
+}

@@ -70,6 +70,16 @@ fn an_older_leadership_s_frames_are_ignored_but_acknowledged() {
 }
 
 #[test]
+fn a_late_word_on_a_former_leader_says_nothing_of_the_present_one() {
+    let mut n1 = Lone::following(&["n2"], 3, "n3", 5);
+    n1.give(Input::LeaderEnded { stream: n1.up }).skip();
+    n1.called(Request::Announce(announce(Purpose::Flood, "n4", leader(4, "n4", 0), 3))).skip();
+    n1.give(Input::LeaderEnded { stream: n1.up }).skip();
+    n1.unreachable("n3 PING").only("= ").is("= following 4-n4, not joined, jac 0, at 3-n3#0");
+    n1.unreachable("n4 PING").only("= ").is("= seeking, jac 0, at 3-n3#0");
+}
+
+#[test]
 fn changes_to_what_it_has_not_joined_are_ignored() {
     let mut n1 = Lone::linked(&["n2"]);
     let flood = Purpose::Flood;
@@ -259,6 +269,16 @@ fn a_followed_node_that_leads_no_more_names_the_next() {
     n1.frame(Down::NotLeader(None)).is("
             close up 1
             = seeking, jac 0, at 3-n3#0
+        ");
+}
+
+#[test]
+fn a_word_to_rejoin_in_the_same_term_comes_from_a_leader_that_dropped_what_this_replica_lacks() {
+    let mut n1 = Lone::following(&["n2"], 3, "n3", 5);
+    n1.frame(Down::Rejoin(leader(3, "n3", 0))).is("
+            up 1 JOIN n1 follows 3-n3 at 3-n3#0, jobs 0
+            up 1 ACK -
+            = following 3-n3, not joined, jac 0, at 3-n3#0
         ");
 }
 

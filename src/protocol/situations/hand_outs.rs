@@ -1,8 +1,9 @@
 //! A leader's hand-outs (section 7): who gets what, what comes of failures and losses, taking over, second copies.
 
 use crate::jobs::Value;
-use crate::protocol::ids::{AttemptName, ComputeId, Number, Position, StreamId, Term};
+use crate::protocol::ids::{AttemptName, ComputeId, Member, Number, Position, StreamId, Term};
 use crate::protocol::input::Input;
+use crate::protocol::leadership::Role;
 use crate::protocol::message::{
     CallFailure, Code, Purpose, Refusal, Request, Response, Status, TaskAnswer, TaskFailure, Up,
 };
@@ -41,18 +42,23 @@ fn work_goes_to_the_least_loaded_and_to_the_leader_last() {
 
 #[test]
 fn a_worker_with_more_places_gets_more() {
-    let mut n1 = slicing(8, &["n2"]);
-    let mut big = member("n3");
-    big.concurrency = 3;
-    let stream = n1.opened();
-    let status = Status { member: big, ..status("n3", Some(leader(5, "n1", 0))) };
-    n1.sent(stream, Up::Join { status, position: Position::default(), jobs: 0 }).skip();
+    let mut n1 = slicing(9, &[]);
+    for (name, concurrency) in [("n2", 2), ("n3", 4)] {
+        let member = Member { concurrency, ..member(name) };
+        let stream = n1.opened();
+        let status = Status { member, ..status(name, Some(leader(5, "n1", 0))) };
+        n1.sent(stream, Up::Join { status, position: Position::default(), jobs: 0 }).skip();
+    }
+    // Task 2 is the leader's own. Of 2 and 4 places with one task each, the 4 are the less loaded.
     n1.called(Request::SubmitJob(submission("j"))).only("call").is("
-            call n2 RUN j/0 of 8 attempt 1 in 5-n1 within 604800000ms
-            call n3 RUN j/1 of 8 attempt 1 in 5-n1 within 604800000ms
-            call n3 RUN j/3 of 8 attempt 1 in 5-n1 within 604800000ms
-            call n3 RUN j/4 of 8 attempt 1 in 5-n1 within 604800000ms
+            call n2 RUN j/0 of 9 attempt 1 in 5-n1 within 604800000ms
+            call n3 RUN j/1 of 9 attempt 1 in 5-n1 within 604800000ms
+            call n3 RUN j/3 of 9 attempt 1 in 5-n1 within 604800000ms
+            call n2 RUN j/4 of 9 attempt 1 in 5-n1 within 604800000ms
+            call n3 RUN j/5 of 9 attempt 1 in 5-n1 within 604800000ms
+            call n3 RUN j/6 of 9 attempt 1 in 5-n1 within 604800000ms
         ");
+    n1.result("n3 RUN j/3", 60).only("call").is("call n3 RUN j/7 of 9 attempt 1 in 5-n1 within 604800000ms");
 }
 
 #[test]
@@ -202,6 +208,21 @@ fn a_slow_last_task_goes_out_a_second_time_and_the_first_answer_wins() {
 }
 
 #[test]
+fn a_task_is_slow_when_it_takes_longer_than_twice_what_its_siblings_took() {
+    let mut n1 = slicing(2, &["n2"]);
+    submit(&mut n1, "j");
+    n1.give(Input::Computed { compute: ComputeId(1), value: Some(Value(1_000)), took: ms(400) }).skip();
+    let mut passes = |span| {
+        n1.sent(FIRST, ack(9)).skip();
+        n1.pass(ms(span)).only("note task")
+    };
+    for _ in 0..5 {
+        passes(150).is("");
+    }
+    passes(150).is("note task-handed-out j/0 attempt 2");
+}
+
+#[test]
 fn the_second_copy_that_loses_is_stopped_without_a_word_of_fences() {
     let mut n1 = slicing(2, &["n2"]);
     submit(&mut n1, "j");
@@ -264,6 +285,9 @@ fn a_leader_that_stands_still_too_long_hands_nothing_out_any_more() {
             note leadership-ended term 5
             = seeking, jac 1, at 5-n1#3, 1 queued
         ");
+    let mut n1 = slicing(1, &["n2"]);
+    n1.wait(ms(500));
+    n1.give(Input::TimerFired).only("note").is("");
 }
 
 /// The next leader: in term 4 it led a job whose tasks 0 and 1 went to n2 and n3, and task 2 to itself.
@@ -313,6 +337,20 @@ fn a_new_leader_ends_old_attempts_and_gives_tasks_back_to_the_workers_that_had_t
 fn a_new_leader_hands_tasks_of_workers_that_did_not_come_to_others() {
     let mut n1 = taking_over();
     n1.pass(ms(101)).only("note task").is("note task-handed-out j/2 attempt 2");
+}
+
+#[test]
+fn a_leader_keeps_nothing_of_the_work_on_a_job_that_ended() {
+    let mut n1 = slicing(3, &["n2"]);
+    let kept = |n1: &Lone| match &n1.worker.role {
+        Role::Leading(leading) => leading.schedule.kept(),
+        other => panic!("it leads: {other:?}"),
+    };
+    submit(&mut n1, "j");
+    submit(&mut n1, "k");
+    assert_eq!(kept(&n1), (2, 2));
+    n1.called(Request::CancelJob(query("j"))).skip();
+    assert_eq!(kept(&n1), (1, 1));
 }
 
 #[test]

@@ -5,10 +5,11 @@ use crate::protocol::input::Input;
 use crate::protocol::leases::Leases;
 use crate::protocol::members::Members;
 use crate::protocol::message::{
-    CallFailure, DirectoryAnswer, DirectoryId, MembershipEvent, Request, Response, Revision, Status,
+    CallFailure, DirectoryAnswer, DirectoryId, MembershipEvent, Purpose, Request, Response, Revision, Status,
 };
 use crate::protocol::neighbours::StaticPeer;
-use crate::protocol::testkit::{Lone, NEVER, leader, member, ms, node, quiet, status};
+use crate::protocol::overlay::Overlay;
+use crate::protocol::testkit::{Lone, NEVER, announce, elect, leader, member, ms, node, quiet, status};
 use crate::protocol::time::Time;
 use crate::protocol::{Settings, Stored, limits};
 
@@ -80,6 +81,31 @@ fn a_worker_tops_up_to_the_links_that_it_wants_one_at_a_time() {
 }
 
 #[test]
+fn whoever_is_a_neighbour_or_is_asked_already_is_not_asked_for_a_link() {
+    let mut n1 = lively(&["n2"]);
+    n1.worker.settings.min_links = 9;
+    n1.pass(ms(450)).only("call").is("
+            call n4 ADD n1 follows nobody within 500ms
+            call n3 ADD n1 follows nobody within 500ms
+        ");
+}
+
+#[test]
+fn links_are_pinged_at_their_own_times() {
+    let mut n1 = lively(&["n2", "n3"]);
+    n1.worker.overlay = Overlay::default();
+    n1.wait(ms(30));
+    for name in ["n2", "n3"] {
+        n1.worker.overlay.link(n1.now() + ms(500), &member(name));
+    }
+    n1.pass(ms(499)).only("call n").is("");
+    n1.pass(ms(1)).only("call n").is("
+            call n2 PING n1 follows nobody within 500ms
+            call n3 PING n1 follows nobody within 500ms
+        ");
+}
+
+#[test]
 fn a_link_that_is_refused_or_fails_in_any_way_may_be_asked_for_again() {
     for way in 0..4 {
         let mut n1 = lively(&["n4"]);
@@ -93,9 +119,21 @@ fn a_link_that_is_refused_or_fails_in_any_way_may_be_asked_for_again() {
             _ => n1.answer(&call, Response::AddNeighbor { accepted: true, status: linked_with("n4", &[]) }).skip(),
         }
         n1.worker.members.unlist(DIRECTORY, &member(if asked == "n2" { "n3" } else { "n2" }).identity());
-        let again = n1.pass(ms(1_200)).only(&format!("call {asked} ADD"));
-        assert!(!again.0.is_empty(), "way {way}");
+        let again = format!("call {asked} ADD");
+        if way < 3 {
+            n1.pass(ms(900)).only(&again).is("");
+        }
+        assert!(!n1.pass(ms(1_200)).only(&again).0.is_empty(), "way {way}");
     }
+}
+
+#[test]
+fn a_member_that_has_taken_its_link_down_is_left_alone_for_a_second() {
+    let mut n1 = lively(&["n2", "n3"]);
+    n1.worker.members.unlist(DIRECTORY, &member("n4").identity());
+    n1.called(Request::RemoveNeighbor(member("n2").identity())).only("note").is("note link-down");
+    n1.pass(ms(900)).only("call n2").is("");
+    n1.pass(ms(200)).only("call n2").is("call n2 ADD n1 follows nobody within 500ms");
 }
 
 #[test]
@@ -196,6 +234,9 @@ fn strangers_are_asked_now_and_then_so_that_two_overlays_find_each_other() {
     let mut n1 = lively(&["n2", "n3"]);
     n1.worker.stranger_due = Time::ZERO;
     n1.pass(ms(100)).only("call n4").is("call n4 PING n1 follows nobody within 500ms");
+    n1.answer("n4 PING", Response::Ping(status("n4", None))).skip();
+    n1.pass(ms(900)).only("call n4").is("");
+    n1.pass(ms(100)).only("call n4").is("call n4 PING n1 follows nobody within 500ms");
     n1.answer("n4 PING", Response::Ping(status("n4", Some(leader(3, "n4", 0))))).is("
             call n4 ADD n1 follows 3-n4 within 500ms
             open 1 to n4
@@ -231,6 +272,7 @@ fn links_fill_their_bound_and_no_more() {
         n1.called(Request::AddNeighbor(status(&format!("x{at}"), None))).skip();
     }
     n1.called(Request::AddNeighbor(status("y", None))).only("reply").is("reply 33: not linked, n1 follows nobody");
+    n1.called(Request::Ping(Some(status("y", Some(leader(3, "n3", 0)))))).only("call y ADD").is("");
     assert_eq!(n1.worker.overlay.nodes().len(), limits::LINKS);
 }
 
@@ -279,6 +321,14 @@ fn a_peer_that_is_this_worker_itself_is_left_out() {
     n1.give(Input::Started).skip();
     n1.answer("n1:7400 PING", Response::Ping(status("n1", None))).only("note").is("note peer-ignored");
     n1.pass(ms(3_000)).only("call n1").is("");
+}
+
+#[test]
+fn a_peer_that_is_known_to_live_is_asked_no_more() {
+    let mut n1 = with_peers(&["b:1"]);
+    n1.give(Input::Started).skip();
+    n1.answer("b:1 PING", Response::Ping(status("n2", None))).skip();
+    n1.pass(ms(3_000)).only("call b:1").is("");
 }
 
 #[test]
@@ -356,9 +406,26 @@ fn a_directory_that_restarted_empty_is_registered_with_again_at_once() {
 fn a_higher_incarnation_ends_this_one_and_a_lower_does_not() {
     let mut n1 = with_directory();
     n1.give(Input::Started).skip();
-    n1.give(directory(Ok(DirectoryAnswer::Superseded(Incarnation(1))))).only("directory").is("");
+    n1.give(directory(Ok(DirectoryAnswer::Superseded(Incarnation(1))))).is("= starting, jac 0, at #0");
     n1.pass(ms(250)).only("directory").is("directory 0 REGISTER n1");
     n1.give(directory(Ok(DirectoryAnswer::Superseded(Incarnation(2))))).only("ended").is("
             ended Superseded(Incarnation(2))
         ");
+}
+
+#[test]
+fn a_lease_is_renewed_when_half_of_it_is_over_if_that_is_sooner_than_the_setting() {
+    let mut n1 = with_directory();
+    n1.give(Input::Started).skip();
+    n1.give(directory(Ok(DirectoryAnswer::Leased(ms(1_000))))).skip();
+    n1.pass(ms(499)).only("directory").is("");
+    n1.pass(ms(1)).only("directory").is("directory 0 RENEW n1");
+}
+
+#[test]
+fn whoever_brings_an_election_or_an_announcement_is_a_member() {
+    let mut n1 = Lone::linked(&[]);
+    n1.called(Request::Elect(elect("x1", 1, 3))).only("note member").is("note member-joined");
+    let announced = announce(Purpose::Flood, "x2", leader(3, "x1", 0), 3);
+    n1.called(Request::Announce(announced)).only("note member").is("note member-joined");
 }

@@ -1,14 +1,15 @@
 //! What a worker takes from others of its own past (section 6): its JAC, and from its disk whom it has followed.
 
-use crate::protocol::ids::{Jac, Number, Position};
+use crate::protocol::ids::{Incarnation, Jac, Number, Position};
 use crate::protocol::input::Input;
-use crate::protocol::ledger::{Keep, Ledger, Past};
+use crate::protocol::ledger::{Keep, Ledger, Outcome, Past, Record, Stamped};
 use crate::protocol::limits;
 use crate::protocol::message::{Announce, Purpose, Request, Status};
 use crate::protocol::testkit::lone::stored;
 use crate::protocol::testkit::{
     Lone, announce, elect, job, leader, leadership, ms, node, query, quiet, status, submission,
 };
+use crate::protocol::time::Wall;
 use crate::protocol::view::JobState;
 use crate::protocol::{Settings, Stored};
 
@@ -71,7 +72,9 @@ fn when_too_many_are_remembered_the_lowest_jac_goes() {
         ledger.remember_jac(&node(&format!("w{at}")), Jac(10 + at as u64));
     }
     ledger.remember_jac(&node("low"), Jac(9));
-    assert_eq!(ledger.jac_of(&node("low")), Jac(0), "it would be the lowest itself");
+    ledger.remember_jac(&node("equal"), Jac(10));
+    let known = ["low", "equal"].map(|name| ledger.jac_of(&node(name)));
+    assert_eq!(known, [Jac(0), Jac(0)], "it would be the lowest itself");
     ledger.take_unsaved();
     ledger.remember_jac(&node("high"), Jac(99));
     assert_eq!(ledger.take_unsaved().jacs, [(node("high"), Some(Jac(99))), (node("w0"), None)]);
@@ -152,4 +155,34 @@ fn what_was_told_is_written_with_the_next_save_and_goes_with_its_job() {
     ledger.enter(leadership(4, "n1", 0));
     ledger.retain(Keep { breakdowns: 0, lines: 0 });
     assert_eq!(ledger.take_unsaved().told, [(job("j"), false)]);
+}
+
+#[test]
+fn an_outcome_that_takes_the_place_of_one_that_was_told_is_written_as_not_told_yet() {
+    let mut ledger = Ledger::restore(node("n1"), Vec::new(), Position::default(), Past::default());
+    let (records, number) = super::admitted_by(3, "n3", "j");
+    let mut ended = records.clone();
+    super::end(&mut ended, number.next());
+    let mut take_over = |ledger: &mut Ledger, records: &[Stamped], number| {
+        ledger.take_over(&leadership(3, "n3", 0), records.to_vec(), number, None);
+        ledger.take_unsaved().told
+    };
+    take_over(&mut ledger, &records, number);
+    assert_eq!(take_over(&mut ledger, &ended, number.next()), [], "nothing was told");
+    ledger.tell(number.next());
+    assert_eq!(take_over(&mut ledger, &ended, number.next()), [(job("j"), true)]);
+    assert_eq!(take_over(&mut ledger, &ended, number.next()), [], "it is the outcome that was told");
+    for stamped in &mut ended {
+        stamped.stamp.number = number.next().next();
+        if let Record::Job(job) = &mut stamped.record {
+            job.ended.as_mut().expect("it ended").outcome = Outcome::Succeeded(crate::jobs::Value(9));
+        }
+    }
+    assert_eq!(take_over(&mut ledger, &ended, number.next().next()), [(job("j"), false)]);
+}
+
+#[test]
+fn an_incarnation_is_above_the_one_before_and_not_below_the_clock() {
+    let at_start = |stored, clock| Incarnation::at_start(Incarnation(stored), Wall(clock)).0;
+    assert_eq!((at_start(0, 7_000), at_start(7_000, 6_000), at_start(7_000, 7_000)), (7_000, 7_001, 7_001));
 }

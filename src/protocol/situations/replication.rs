@@ -1,9 +1,12 @@
 //! A leader and its followers' streams (sections 1 and 8): joining by position, what is sent when, what is held.
 
+use std::time::Duration;
+
 use crate::protocol::ids::{Incarnation, Jac, Member, Number, Position, StreamId, Term};
 use crate::protocol::input::Input;
-use crate::protocol::ledger::{Ledger, Past, Stamped};
+use crate::protocol::ledger::{Floors, Ledger, Past, Record, Stamped};
 use crate::protocol::limits::BATCHES_IN_FLIGHT;
+use crate::protocol::members::HEARD_FOR;
 use crate::protocol::message::{Down, Purpose, Request, Status, Up};
 use crate::protocol::testkit::lone::{ack, join, join_at};
 use crate::protocol::testkit::{
@@ -86,6 +89,18 @@ fn a_follower_that_went_further_in_a_past_leadership_uploads_first_and_both_end_
             moved late
             = leading 5-n1, admitted 0, held 2, jac 0, at 5-n1#5
         ");
+}
+
+#[test]
+fn a_follower_whose_upload_says_that_jobs_are_gone_compares_jobs_with_the_leader() {
+    let mut n1 = with_a_past();
+    let stream = n1.opened();
+    let (records, position) = led(4, "n8", &["old", "late"]);
+    n1.sent(stream, join_at("n2", 5, "n1", position)).skip();
+    // What it dropped after #2 the leader may have at work still.
+    let floors = Record::Floors(Floors { gone: Number(3), ..Floors::default() });
+    let stamp = records.last().expect("a few").stamp.clone();
+    n1.sent(stream, Up::Upload(vec![Stamped { stamp, record: floors }])).only("down").is("down 101 WANT HASHES");
 }
 
 #[test]
@@ -399,14 +414,29 @@ fn join_in(incarnation: u64, name: &str) -> Up {
 #[test]
 fn of_two_live_owners_of_a_node_id_the_lower_incarnation_is_told_that_the_other_owns_it() {
     let mut n1 = Lone::leading(&[], 5, &["n2"]);
+    let another = n1.opened();
+    n1.sent(another, join_in(9, "n3")).skip();
     let newer = n1.opened();
-    n1.sent(newer, join_in(7, "n2")).only("down 102 BATCH").is("down 102 BATCH joins 5-n1#0 [] held 0");
+    n1.sent(newer, join_in(7, "n2")).only("down 103").is("down 103 BATCH joins 5-n1#0 [] held 0");
     let older = n1.opened();
     n1.sent(older, join_in(3, "n2")).is("
-            down 103 SUPERSEDED by 7
-            close down 103
+            down 104 SUPERSEDED by 7
+            close down 104
             = leading 5-n1, admitted 0, held 0, jac 0, at 5-n1#0
         ");
+}
+
+#[test]
+fn a_live_owner_of_a_node_id_need_not_be_a_follower_and_owns_it_for_five_seconds_after_its_last_word() {
+    let mut n1 = Lone::leading(&[], 5, &["n2"]);
+    let newer = Member { incarnation: Incarnation(7), ..member("x1") };
+    n1.called(Request::Ping(Some(Status { member: newer, ..status("x1", None) }))).skip();
+    n1.pass(HEARD_FOR - Duration::from_micros(1)).skip();
+    let older = n1.opened();
+    n1.sent(older, join_in(3, "x1")).only("down 102 SUPERSEDED").is("down 102 SUPERSEDED by 7");
+    n1.wait(Duration::from_micros(1));
+    let older = n1.opened();
+    n1.sent(older, join_in(3, "x1")).only("down 103 SUPERSEDED").is("");
 }
 
 #[test]
@@ -417,8 +447,11 @@ fn a_leader_whose_node_id_a_higher_incarnation_owns_ends() {
 }
 
 #[test]
-fn an_earlier_start_of_the_leader_itself_is_told_that_it_is_over() {
+fn an_earlier_start_of_the_leader_itself_is_told_that_it_is_over_and_this_one_ends_for_no_stream_of_its_own() {
     let mut n1 = Lone::leading(&[], 5, &["n2"]);
     let earlier = n1.opened();
     n1.sent(earlier, join_in(0, "n1")).only("down 102 SUPERSEDED").is("down 102 SUPERSEDED by 1");
+    let own = n1.opened();
+    let outcome = n1.sent(own, join_in(1, "n1")).0;
+    assert!(!outcome.iter().any(|line| line.contains("SUPERSEDED") || line.starts_with("ended")), "{outcome:?}");
 }

@@ -51,6 +51,13 @@ fn what_is_dropped_goes_from_the_journal_in_the_write_that_raises_the_floors() {
 }
 
 #[test]
+fn whoever_watches_a_job_of_which_nothing_is_kept_learns_that_it_is_gone() {
+    let mut n1 = keeping(0, 0);
+    does(&mut n1, 1, &["a"]);
+    n1.give(Input::TimerFired).only("moved").is("moved a");
+}
+
+#[test]
 fn an_outcome_that_is_not_held_yet_is_not_dropped() {
     let mut n1 = keeping(0, 0);
     n1.called(Request::SubmitJob(submission("a"))).skip();
@@ -97,13 +104,15 @@ fn a_replica_that_comes_back_with_an_unfinished_copy_takes_the_outcome_of_the_li
 #[test]
 fn a_join_with_the_other_part_s_floors_drops_here_what_is_under_them() {
     let (mut here, mut there) = (ledger("n1"), ledger("n2"));
-    ends(&mut here, "old", 1, 10);
+    ends(&mut here, "oldest", 1, 5);
+    ends(&mut here, "old", 2, 10);
     ends(&mut there, "new", 1, 20);
     ends(&mut there, "newer", 2, 30);
     for ledger in [&mut here, &mut there] {
         ledger.tell(ledger.number());
+        ledger.retain(Keep { breakdowns: 1, lines: 1 });
     }
-    there.retain(Keep { breakdowns: 1, lines: 1 });
+    assert_eq!(jobs_of(&here), ["old"], "it has floors of its own");
     let merged = here.merge(there.changed_since(Number(0)), Some(Number(0)));
     assert!(here.gone() < here.number(), "it is a number of this replica's own");
     assert_eq!(jobs_of(&here), ["newer"]);

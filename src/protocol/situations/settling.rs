@@ -183,6 +183,16 @@ fn a_callee_that_follows_a_third_leader_sends_the_caller_on_to_it() {
 }
 
 #[test]
+fn a_callee_that_follows_the_caller_already_is_welcomed_to_the_higher_term() {
+    let mut n1 = Lone::leading(&["n2"], 3, &["n2"]);
+    n1.called(met(leader(7, "n5", 0))).skip();
+    n1.answer("n5 SETTLE", taken(false, Some(leader(3, "n1", 0)), 0)).only("call").is("
+            call n2 COORDINATOR 8-n1 workers 2 replaces 3-n1 within 200ms
+            call n5 COORDINATOR 8-n1 workers 2 within 200ms
+        ");
+}
+
+#[test]
 fn an_answer_in_a_malformed_term_counts_as_none() {
     let mut n1 = Lone::leading(&["n2"], 3, &["n2"]);
     n1.called(met(leader(7, "n5", 0))).skip();

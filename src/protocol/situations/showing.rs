@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::jobs::Kind;
-use crate::protocol::ids::{Number, Term};
+use crate::jobs::{Kind, Value};
+use crate::protocol::ids::{AttemptName, Jac, Number, Position, Term};
+use crate::protocol::ledger::{Ledger, Past};
 use crate::protocol::progress::{Cursor, next_message};
-use crate::protocol::testkit::{Lone, job, node, query, submission};
+use crate::protocol::testkit::{Lone, job, leadership, ms, node, query, submission, sum_to_100, task};
 use crate::protocol::time::Wall;
 use crate::protocol::view::JobState::{self, Cancelled, Failed, Queued, Running, Succeeded};
-use crate::protocol::view::{JobView, Stamp};
+use crate::protocol::view::{Admission, JobView, Stamp, TaskState, WorkerShare};
 use crate::protocol::{Shown, message::Request};
 
 fn view(term: u64, number: u64, state: JobState, completed: u32, total: u32) -> Arc<JobView> {
@@ -76,6 +77,7 @@ fn shares_of_two_cuts_are_compared_as_fractions() {
 #[test]
 fn an_end_is_shown_whatever_was_seen_with_no_smaller_share() {
     assert_eq!(shown(view(2, 3, Cancelled, 1, 20), &seen(3, 7, Running, 15, 20)), Some((3, 7, Cancelled, 15, 20)));
+    assert_eq!(shown(view(3, 9, Cancelled, 1, 20), &seen(3, 7, Running, 15, 20)), Some((3, 9, Cancelled, 15, 20)));
     assert_eq!(shown(view(2, 3, Succeeded, 20, 20), &seen(3, 7, Failed, 15, 20)), Some((3, 7, Succeeded, 20, 20)));
 }
 
@@ -110,4 +112,26 @@ fn a_worker_shows_its_replica_its_queue_or_nothing() {
     n1.frame(super::batch(3, "n3", records, number.0, 0)).skip();
     let Shown::Next(running) = n1.worker.show(&query("j"), Some(&Cursor::of(&queued))) else { panic!("it moved") };
     assert_eq!((running.state, running.completed, running.total), (Running, 0, 4));
+}
+
+#[test]
+fn a_view_names_for_each_task_where_it_is_and_for_each_worker_what_it_did_and_does() {
+    let mut ledger = Ledger::restore(node("n1"), Vec::new(), Position::default(), Past::default());
+    ledger.enter(leadership(5, "n1", 0));
+    let admission = Admission { term: Term(5), leader: node("n1"), place: 1, jac: Jac(1), slices: 6 };
+    ledger.admit(&job("j"), sum_to_100(), admission, None, None, Wall(1));
+    let name = AttemptName { number: 1, term: Term(5), leader: node("n1") };
+    for (slice, worker) in [(0, "n2"), (1, "n2"), (2, "n2"), (3, "n2"), (4, "n3")] {
+        ledger.hand_out(&task("j", 6, slice), name.clone(), node(worker));
+    }
+    for slice in [0, 1] {
+        ledger.complete(&task("j", 6, slice), name.clone(), node("n2"), Value(7), ms(5));
+    }
+    ledger.give_back(&task("j", 6, 4), true);
+    let view = ledger.view(&job("j")).expect("it is there");
+    let (done, out, free) = (TaskState::Completed, TaskState::Running, TaskState::Pending);
+    let states: Vec<(TaskState, u32)> = view.tasks.iter().map(|task| (task.state, task.attempt)).collect();
+    assert_eq!(states, [(done, 1), (done, 1), (out, 1), (out, 1), (free, 1), (free, 0)]);
+    let share = WorkerShare { node: node("n2"), completed: 2, running: 2, busy: ms(10) };
+    assert_eq!(view.workers, [share], "n3 has given its task back");
 }

@@ -55,7 +55,9 @@ fn directories_and_neighbours_that_do_not_answer_hold_an_end_up_for_two_seconds_
     n1.give(Input::DirectoryAnswered { directory: DirectoryId(0), result: Ok(DirectoryAnswer::Leased(ms(8_000))) })
         .skip();
     n1.give(Input::Stop).skip();
-    n1.pass(ms(1_999)).only("ended").is("");
+    // It has handed over, and its leader's silence meanwhile is for others to notice.
+    let waits = n1.pass(ms(1_999)).0;
+    assert!(!waits.iter().any(|line| line.starts_with("ended") || line.contains("election-started")), "{waits:?}");
     n1.pass(ms(1)).only("ended").is("ended Stopped");
 }
 
@@ -97,6 +99,14 @@ fn a_leader_waits_until_its_followers_have_all_then_elects_another_and_goes_when
             = following 4-n2/jac 4, not joined, jac 1, at 3-n1#4
         ");
     n1.pass(ms(1)).only("call").is("");
+}
+
+#[test]
+fn a_leader_that_finds_nobody_to_hand_over_to_waits_for_nothing() {
+    let mut n1 = Lone::leading(&["n2"], 3, &["n2"]);
+    n1.give(Input::Stop).only("note election").is("note election-started term 4");
+    let nobody = ElectAnswer { nodes: 1, highest_term: Term(4), ..ElectAnswer::default() };
+    n1.answer("n2 ELECT", Response::Elect(nobody)).only("call").is("call n2 REMOVE n1 within 500ms");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::protocol::message::{
 use crate::protocol::testkit::lone::{ack, heartbeat};
 use crate::protocol::testkit::{Lone, announce, job, leader, leadership, ms, node, query, quiet, submission};
 use crate::protocol::time::Wall;
+use crate::protocol::view::full_name;
 use crate::protocol::{Effects, Settings, Stored, limits};
 
 fn submit(id: &str) -> Request {
@@ -50,6 +51,7 @@ fn six_submissions_that_waited_for_a_leader_to_become_active_fill_the_cap_and_no
     for at in 0..6 {
         n1.called(submit(&format!("j{at}"))).skip();
     }
+    n1.wait(ms(7));
     n1.called(Request::Announce(announce(Purpose::Won, "n2", leader(5, "n1", 0), 2))).only("= ").is("
             = leading 5-n1, not active, admitted 0, held 0, jac 0, at 5-n1#0, 6 queued
         ");
@@ -115,6 +117,11 @@ fn another_payload_under_the_id_already_exists() {
             note submission-waits j
             = leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#3
         ");
+}
+
+#[test]
+fn a_job_whose_id_is_not_enough_is_named_with_its_digest_in_hexadecimal() {
+    assert_eq!(full_name("j", &Digest([0x0a; 32])), format!("j:{}", "0a".repeat(32)));
 }
 
 #[test]
@@ -192,6 +199,23 @@ fn a_submission_without_an_answer_is_sent_again_after_a_pause() {
 }
 
 #[test]
+fn a_submission_that_waits_for_room_delays_none_that_pauses() {
+    let mut n1 = Lone::following(&["n2"], 3, "n3", 2);
+    n1.called(submit("a")).skip();
+    n1.unreachable("n3 SUBMIT a").skip();
+    n1.frame(Down::Heartbeat(heartbeat(3, "n3", 0, 1))).skip();
+    n1.wait(ms(10));
+    n1.called(submit("b")).skip();
+    n1.unreachable("n3 SUBMIT b").skip();
+    n1.frame(Down::Heartbeat(heartbeat(3, "n3", 0, 0))).skip();
+    // Its pause is over first, and there is no room. The job of the other one is known here, so that it needs none.
+    n1.pass(ms(10)).only("call").is("");
+    let (records, number) = super::admitted_by(3, "n3", "b");
+    n1.frame(super::batch(3, "n3", records, number.0, 0)).only("call").is("");
+    n1.pass(ms(10)).only("call").is("call n3 SUBMIT b passed on within 5000ms");
+}
+
+#[test]
 fn a_submission_that_the_leader_finds_wrong_is_refused_for_good() {
     let mut n1 = Lone::following(&["n2"], 3, "n3", 5);
     n1.called(submit("a")).skip();
@@ -254,6 +278,8 @@ fn a_leader_that_steps_down_sends_forwarded_ones_back_and_keeps_its_own() {
     n1.called(passed_on("b")).skip();
     n1.wait(ms(600));
     n1.give(Input::TimerFired).only("reply").is("reply 3: Unavailable, later");
+    // It may have been admitted, so that a cancel is no withdrawal.
+    n1.called(Request::CancelJob(query("a"))).only("reply 2").is("");
     assert_eq!(n1.worker.queue.waiting(), 1);
 }
 
@@ -269,6 +295,26 @@ fn a_queued_job_is_shown_as_queued_and_cancelled_for_both_callers() {
         ");
     let unknown = Refusal::new(Code::NotFound, "there is no job a");
     n1.fail("n3 CANCEL a", CallFailure::Refused(unknown)).only("reply").is("reply 4: Cancelled");
+}
+
+#[test]
+fn a_job_that_waits_for_room_at_the_leader_itself_is_cancelled_for_both_callers() {
+    let mut n1 = Lone::leading_with(Settings { max_jobs_per_term: 1, ..quiet() }, &[], 5, &[]);
+    n1.called(submit("a")).skip();
+    n1.called(submit("b")).skip();
+    n1.called(Request::CancelJob(query("b"))).only("reply").is("
+            reply 3: Cancelled
+            reply 4: Cancelled
+        ");
+}
+
+#[test]
+fn a_cancel_that_the_leader_refuses_for_another_reason_is_told_that_reason() {
+    let mut n1 = Lone::following(&["n2"], 3, "n3", 0);
+    n1.called(submit("a")).skip();
+    n1.called(Request::CancelJob(query("a"))).skip();
+    let full = Refusal::new(Code::ResourceExhausted, "too many wait");
+    n1.fail("n3 CANCEL a", CallFailure::Refused(full)).only("reply").is("reply 3: ResourceExhausted");
 }
 
 #[test]
@@ -406,5 +452,13 @@ fn a_follower_that_has_not_joined_neither_sends_on_nor_answers_from_its_replica(
             = following 3-n3, not joined, jac 0, at #0, 1 queued
         ");
     n1.joined(3, "n3").skip();
-    n1.frame(Down::Heartbeat(heartbeat(3, "n3", 0, 1))).only("call").is("call n3 SUBMIT a passed on within 5000ms");
+    let (records, number) = super::admitted_by(3, "n3", "b");
+    n1.frame(super::batch(3, "n3", records, number.0, number.0)).skip();
+    n1.frame(Down::Rejoin(leader(4, "n3", 0))).skip();
+    n1.called(submit("b")).is("
+            note submission-waits b
+            = following 4-n3, not joined, jac 0, at 3-n3#2, 2 queued
+        ");
+    n1.joined(4, "n3").skip();
+    n1.frame(Down::Heartbeat(heartbeat(4, "n3", 0, 1))).only("call").is("call n3 SUBMIT a passed on within 5000ms");
 }
