@@ -76,6 +76,7 @@ kind-down: ## Remove that cluster
 	kind delete cluster --name $(KIND)
 
 k8s-test: ## Test the manifests on the cluster of kubectl's present context, which has to have the image floodline:dev
+	@kubectl get --raw /readyz > /dev/null || { echo "this needs a Kubernetes cluster as kubectl's present context" >&2; exit 1; }
 	$(CARGO) test --locked --test k8s -- --nocapture --test-threads=1 $(TEST)
 
 k8s-verify: ## Render every overlay of k8s/ and check it strictly; needs no cluster

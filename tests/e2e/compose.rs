@@ -118,7 +118,7 @@ fn all_end_in_time_with_open_streams_and_silent_connections_and_go_on_when_they_
     stack.compose(&["stop"]);
     let took = started.elapsed();
     assert!(took < GRACE, "{took:?}");
-    for container in [stack.containers("bootstrap"), stack.containers("worker")].concat() {
+    for container in ["bootstrap", "worker", "jaeger"].map(|service| stack.containers(service)).concat() {
         assert_eq!(docker(&["inspect", "--format", "{{.State.ExitCode}} {{.State.OOMKilled}}", &container]), "0 false");
     }
     say(format_args!("all stopped after {:.1} s, each with 0", took.as_secs_f64()));
@@ -180,7 +180,7 @@ fn recreated_under_other_addresses_they_find_each_other() {
 }
 
 #[test]
-fn restarted_one_after_the_other_no_submission_fails() {
+fn restarted_one_after_the_other_and_scaled_down_no_submission_fails() {
     let stack = Stack::up("1");
     stack.settles(WORKERS);
     let load = Load::start(&stack.client, 2);
@@ -191,9 +191,12 @@ fn restarted_one_after_the_other_no_submission_fails() {
         load.goes_on(10);
     }
     stack.settles(WORKERS);
+    stack.compose(&["up", "--wait", "--no-build", "--no-recreate", "--scale", "worker=2", "worker"]);
+    stack.settles(2);
+    load.goes_on(10);
     let tally = load.end();
     say(format_args!(
-        "{} submissions, {} failed, while every container was restarted",
+        "{} submissions, {} failed, while every container was restarted and two were taken away",
         tally.succeeded,
         tally.failed.len()
     ));
