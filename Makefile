@@ -84,7 +84,7 @@ k8s-verify: ## Render every overlay of k8s/ and check it strictly; needs no clus
 	k8s/verify $(abspath $(TARGET_DIR))
 
 engine:
-	@docker info > /dev/null 2>&1 || { echo "this needs a Docker engine, running, with compose; docker info says:" >&2; docker info >&2; exit 1; }
+	@docker info > /dev/null 2>&1 || { echo "this needs a Docker engine, running, with compose; docker info says:" >&2; docker info 2>&1 | tail -n 1 >&2; exit 1; }
 
 test: sim ## Run all tests
 	$(CARGO) test --release --locked --test worlds
