@@ -344,7 +344,7 @@ fn a_leader_keeps_nothing_of_the_work_on_a_job_that_ended() {
     let mut n1 = slicing(3, &["n2"]);
     let kept = |n1: &Lone| match &n1.worker.role {
         Role::Leading(leading) => leading.schedule.kept(),
-        other => panic!("it leads: {other:?}"),
+        other @ (Role::Starting | Role::Seeking(_) | Role::Following(_)) => panic!("it leads: {other:?}"),
     };
     submit(&mut n1, "j");
     submit(&mut n1, "k");
