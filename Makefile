@@ -15,7 +15,7 @@ KIND_KUBECTL := kubectl --context kind-$(KIND)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test sim sim-selftest worlds endure transcripts mutants verify fix pure clean \
-	engine image up down scale logs submit jaeger e2e kind-up kind-deploy kind-demo kind-down k8s-test k8s-verify
+	engine image up down scale logs submit jaeger jaeger-show e2e kind-up kind-deploy kind-demo kind-down k8s-test k8s-verify
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,6 +44,9 @@ submit: engine ## Submit some jobs to the cluster of make up
 
 logs: engine ## Follow the logs of the cluster of make up
 	docker compose logs --follow --tail 100
+
+jaeger-show: ## Print the last election and the last job as Jaeger has them; TRACE=id prints that trace
+	JAEGER=$${JAEGER:-http://$$(docker compose port jaeger 16686)} $(CARGO) run --release --locked --quiet --example jaeger_show -- $(TRACE)
 
 jaeger: ## Open Jaeger's page of the cluster of make up, or print its address
 	@echo http://$$(docker compose port jaeger 16686)

@@ -158,22 +158,7 @@ impl Spans {
                 put(&mut self.hops, election.clone(), open);
                 trace
             }
-            Notice::ElectionDeclined { election, term, from, why } => {
-                let open = self.open(span::HOP, cause);
-                open.set(attribute::LINK, from.to_string());
-                open.set(attribute::DUPLICATE, *why == Declined::Duplicate);
-                open.set(attribute::OUTCOME, why.to_string());
-                open.set(attribute::ELECTION, election.to_string());
-                open.set(attribute::TERM, count(term.0));
-                open.trace()
-            }
-            Notice::EdgeFailed { election, to, failure } => {
-                let open = self.open(span::EDGE, self.of_election(election));
-                open.set(attribute::PEER, to.to_string());
-                open.set(attribute::FAILURE, failure_of(failure));
-                open.fail(failure.to_string());
-                open.trace()
-            }
+            Notice::ElectionDeclined { .. } | Notice::EdgeFailed { .. } => self.tell_of_dead_end(cause, notice),
             Notice::BranchEnded { election, nodes, best } => {
                 let hop = self.hops.remove(election);
                 let open = hop.as_ref().or_else(|| self.began.get(election))?;
@@ -200,6 +185,29 @@ impl Spans {
                 open.set(attribute::OUTCOME, outcome.clone());
                 self.concluded = open.trace();
                 self.concluded
+            }
+            _ => None,
+        }
+    }
+
+    /// A hop that goes no further.
+    fn tell_of_dead_end(&mut self, cause: Option<Trace>, notice: &Notice) -> Option<Trace> {
+        match notice {
+            Notice::ElectionDeclined { election, term, from, why } => {
+                let open = self.open(span::HOP, cause);
+                open.set(attribute::LINK, from.to_string());
+                open.set(attribute::DUPLICATE, *why == Declined::Duplicate);
+                open.set(attribute::OUTCOME, why.to_string());
+                open.set(attribute::ELECTION, election.to_string());
+                open.set(attribute::TERM, count(term.0));
+                open.trace()
+            }
+            Notice::EdgeFailed { election, to, failure } => {
+                let open = self.open(span::EDGE, self.of_election(election));
+                open.set(attribute::PEER, to.to_string());
+                open.set(attribute::FAILURE, failure_of(failure));
+                open.fail(failure.to_string());
+                open.trace()
             }
             _ => None,
         }
