@@ -239,6 +239,12 @@ macro_rules! settings {
 }
 
 use Allowed::{Addresses, AnyOf, Count, Name, Socket, Span};
+/// Logs go to standard error: a person reads them there, or a program.
+fn log_format() -> String {
+    use std::io::IsTerminal;
+    if std::io::stderr().is_terminal() { "text" } else { "json" }.to_owned()
+}
+
 use DefaultValue::{Computed, Fixed};
 
 settings! {
@@ -317,7 +323,7 @@ settings! {
     /// Least severity of what is logged
     log_level: LevelFilter = Fixed("info"), AnyOf(LOG_LEVELS);
     /// What a line of the log looks like
-    log_format: LogFormat = Fixed("text"), AnyOf(LogFormat::WORDS);
+    log_format: LogFormat = Computed { words: "text on a terminal, else json", of: |_| log_format() }, AnyOf(LogFormat::WORDS);
 }
 
 #[cfg(test)]

@@ -198,3 +198,15 @@ fn a_follower_goes_on_with_another_node_when_the_asked_one_falls_silent() {
     signal(cluster.first().2, Signal::CONT);
     cluster.end();
 }
+
+#[test]
+fn the_nodes_of_up_have_the_settings_of_its_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("floodline.toml");
+    let name = format!("cli-{}-by-file", std::process::id());
+    std::fs::write(&file, format!("cluster = \"{name}\"\nmax_jobs_per_term = 3\n")).expect("a file");
+    let cluster = Cluster::start_by(2, &file);
+    let shown = &cluster.json(&["cluster"])[0];
+    assert_eq!((&shown["cluster"], &shown["cap"]), (&name.into(), &3.into()));
+    cluster.end();
+}

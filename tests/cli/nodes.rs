@@ -42,6 +42,12 @@ impl Cluster {
         Cluster::started(workers, &["--data", data.to_str().expect("text")], turn)
     }
 
+    /// Starts one whose nodes have the settings of a file.
+    pub(crate) fn start_by(workers: u32, config: &Path) -> Cluster {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        Cluster::started(workers, &["--config", config.to_str().expect("text")], turn)
+    }
+
     fn started(workers: u32, more: &[&str], turn: MutexGuard<'static, ()>) -> Cluster {
         let up = ["up", "--output", "json", "--workers", &workers.to_string()];
         let up = Program::start(&[&up[..], more].concat(), "");

@@ -198,13 +198,19 @@ async fn a_client_s_trace_is_gone_on_with_whatever_else_it_carries() {
     submit("00-not-a-context").await;
 }
 
-/// What a node tells Prometheus.
-async fn metrics(node: &Node) -> BTreeMap<String, f64> {
+/// What a node tells Prometheus, as text.
+async fn scrape(node: &Node) -> String {
     let mut stream = TcpStream::connect(node.http).await.expect("it listens");
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.expect("it reads");
     let mut answer = String::new();
     within("a scrape", stream.read_to_string(&mut answer)).await.expect("text");
     assert!(answer.starts_with("HTTP/1.1 200") && answer.trim_end().ends_with("# EOF"), "{answer}");
+    answer
+}
+
+/// The same by name.
+async fn metrics(node: &Node) -> BTreeMap<String, f64> {
+    let answer = scrape(node).await;
     let lines = answer.lines().filter(|line| line.starts_with("floodline_") || line.starts_with("process_"));
     let value =
         |line: &str| line.rsplit_once(' ').map(|(name, value)| (name.to_owned(), value.parse().expect("a number")));
@@ -257,4 +263,21 @@ async fn metrics_say_who_leads_and_what_was_done() {
     assert!(completed >= f64::from(view.total), "{completed} of {}", view.total);
     let directory = metrics(&cluster.directory).await;
     assert!(directory["process_cpu_seconds_total"] >= 0.0);
+}
+
+#[tokio::test]
+async fn the_board_asks_for_metrics_that_there_are() {
+    let (_collector, endpoint) = Collector::start().await;
+    let cluster = Cluster::start(1, &[&endpoint]).await;
+    cluster.settles(|_, _| true).await;
+    let told = scrape(&cluster.workers[0]).await;
+    let board = include_str!("../../docs/grafana.json");
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let words = board.split(|letter| !is_name(letter));
+    let asked: BTreeSet<&str> = words.filter(|it| it.starts_with("floodline_") || it.starts_with("process_")).collect();
+    assert!(asked.len() > 15, "{asked:?}");
+    for name in asked {
+        let name = name.trim_end_matches("_bucket").trim_end_matches("_total");
+        assert!(told.contains(&format!("# HELP {name} ")), "{name} is not among\n{told}");
+    }
 }

@@ -13,10 +13,11 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::super::exit::{Exit, Failure};
+use super::ITS_OWN;
 use super::data::Data;
 use super::logs::Logs;
 use super::ports::Place;
-use crate::config::{Effective, Origin};
+use crate::config::{Effective, Origin, Shown};
 
 /// What all nodes are started with.
 pub(super) struct Plan {
@@ -27,9 +28,16 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(settings: &Effective, workers: u16, data: Option<&Data>) -> std::io::Result<Plan> {
-        let by_flag = settings.shown.iter().filter(|shown| matches!(shown.origin, Origin::Flag(_)));
-        let mut passed_on: Vec<String> =
-            by_flag.map(|shown| format!("--{}={}", shown.row.flag(), shown.text)).collect();
+        // What comes from the environment, they have by themselves.
+        let given = |shown: &&Shown| match shown.origin {
+            Origin::Flag(_) => true,
+            Origin::File(_) => !ITS_OWN.contains(&shown.row.name),
+            Origin::Environment(_) => false,
+            // Whoever reads the log of `up` reads theirs.
+            Origin::Default => shown.row.name == "log_format",
+        };
+        let given = settings.shown.iter().filter(given);
+        let mut passed_on: Vec<String> = given.map(|shown| format!("--{}={}", shown.row.flag(), shown.text)).collect();
         let settings = &settings.settings;
         if !settings.is_given("cluster") {
             // A name of its own: the port of a node that died may go to a node of another `up`, and the two clusters,
