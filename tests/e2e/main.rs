@@ -9,7 +9,11 @@
 mod command;
 mod compose;
 mod image;
+#[path = "../stage/jaeger.rs"]
+#[allow(dead_code, reason = "what prints traces needs more of it")]
+mod jaeger;
 #[path = "../stage/outside.rs"]
 #[allow(dead_code, reason = "the tests on Kubernetes need more of it")]
 mod outside;
 mod stack;
+mod traces;

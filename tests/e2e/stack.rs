@@ -81,6 +81,11 @@ impl Stack {
             .collect()
     }
 
+    /// Where Jaeger's page and queries are.
+    pub(crate) fn jaeger() -> String {
+        format!("http://127.0.0.1:{JAEGER_PORT}")
+    }
+
     pub(crate) fn network(&self) -> String {
         format!("{PROJECT}_default")
     }

@@ -5,6 +5,7 @@
 //! prints what it measured in one line.
 
 mod bytes;
+mod collector;
 mod fleet;
 mod flush;
 #[path = "../stage/follow.rs"]
@@ -13,11 +14,17 @@ mod frozen;
 mod killed;
 mod links;
 mod memory;
+#[path = "../stage/metrics.rs"]
+#[allow(dead_code, reason = "other tests need more of it")]
+mod metrics;
 #[path = "../stage/nodes.rs"]
 #[allow(dead_code, reason = "other tests need more of it")]
 mod nodes;
 mod sockets;
 mod split;
+#[path = "../telemetry/collector.rs"]
+#[allow(dead_code, reason = "other tests need more of it")]
+mod taker;
 mod wiped;
 mod work;
 

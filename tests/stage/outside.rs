@@ -70,6 +70,14 @@ impl Client {
         answer(&output(&mut self.command(&["watch", id])))
     }
 
+    /// The trace of a job that is known.
+    pub(crate) fn trace_of(&self, id: &str) -> String {
+        let listed = output(&mut self.command(&["jobs"]));
+        let jobs = listed.lines().map(|line| serde_json::from_str::<Value>(line).expect("an object"));
+        let job = jobs.into_iter().find(|job| job["job_id"] == id).expect("it is listed");
+        job["trace_id"].as_str().expect("it is traced").to_owned()
+    }
+
     /// Waits until a job that has not ended has completed a task or more.
     pub(crate) fn in_the_middle_of(&self, id: &str) {
         let mut watch = self.command(&["watch", id]).stdout(Stdio::piped()).spawn().expect("it starts");

@@ -4,6 +4,8 @@ mod collector;
 #[path = "../stage/follow.rs"]
 #[allow(dead_code, reason = "other tests need more of it")]
 mod follow;
+#[path = "../stage/metrics.rs"]
+mod metrics;
 #[path = "../stage/nodes.rs"]
 #[allow(dead_code, reason = "other tests need more of it")]
 mod nodes;
@@ -16,12 +18,12 @@ use floodline::client::fresh_job_id;
 use floodline::jobs::{Payload, Value};
 use floodline::protocol::view::JobState;
 use rustix::process::Signal;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use collector::{Collector, Span};
 use follow::{in_its_middle, result};
-use nodes::{Cluster, Node, within};
+use metrics::{metrics, scrape};
+use nodes::{Cluster, within};
 
 const LONG: Payload = Payload::PrimeSum { start: 1, end: 10_000_000_000 };
 const ANSWER_OF_LONG: Value = Value(2_220_822_432_581_729_238);
@@ -196,25 +198,6 @@ async fn a_client_s_trace_is_gone_on_with_whatever_else_it_carries() {
     assert_eq!(span.parent, "b7ad6b7169203331");
     // What is no context is no reason to refuse a job.
     submit("00-not-a-context").await;
-}
-
-/// What a node tells Prometheus, as text.
-async fn scrape(node: &Node) -> String {
-    let mut stream = TcpStream::connect(node.http).await.expect("it listens");
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.expect("it reads");
-    let mut answer = String::new();
-    within("a scrape", stream.read_to_string(&mut answer)).await.expect("text");
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.trim_end().ends_with("# EOF"), "{answer}");
-    answer
-}
-
-/// The same by name.
-async fn metrics(node: &Node) -> BTreeMap<String, f64> {
-    let answer = scrape(node).await;
-    let lines = answer.lines().filter(|line| line.starts_with("floodline_") || line.starts_with("process_"));
-    let value =
-        |line: &str| line.rsplit_once(' ').map(|(name, value)| (name.to_owned(), value.parse().expect("a number")));
-    lines.filter_map(value).collect()
 }
 
 #[tokio::test]
