@@ -163,7 +163,7 @@ fn an_outcome_that_takes_the_place_of_one_that_was_told_is_written_as_not_told_y
     let (records, number) = super::admitted_by(3, "n3", "j");
     let mut ended = records.clone();
     super::end(&mut ended, number.next());
-    let mut take_over = |ledger: &mut Ledger, records: &[Stamped], number| {
+    let take_over = |ledger: &mut Ledger, records: &[Stamped], number| {
         ledger.take_over(&leadership(3, "n3", 0), records.to_vec(), number, None);
         ledger.take_unsaved().told
     };
