@@ -218,6 +218,18 @@ mod tests {
     }
 
     #[test]
+    fn primes_whose_squares_lie_far_ahead_cross_nothing_off_yet() {
+        let primes = primes_up_to(1 << 22);
+        for byte in (0..4 * SEGMENT as u64).step_by(SEGMENT) {
+            let (mut all, mut near) = (vec![0; SEGMENT], vec![0; SEGMENT]);
+            Sieve::new(&primes, byte).next(&mut all);
+            let root = ((byte + SEGMENT as u64) * SPAN).isqrt() as u32;
+            Sieve::new(&primes_up_to(root), byte).next(&mut near);
+            assert!(all == near, "from byte {byte}");
+        }
+    }
+
+    #[test]
     fn what_is_left_is_what_no_sieving_prime_divides() {
         let primes = primes_up_to(1_000);
         for from_byte in [0, 3, 33_333, 1 << 40, (1 << 63) / SPAN - 200] {

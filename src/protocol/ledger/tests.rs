@@ -186,8 +186,9 @@ fn what_a_follower_numbered_anew_without_a_change_goes_back_to_it_and_both_end_e
     old.admit(&job, payload(), admission(1, "a", 1, 4), None, None, Wall(1));
     let mut new = empty("b");
     new.take_over(&leadership(1, "a"), old.changed_since(Number(0)), old.number(), Some(old.past().clone()));
-    // "a" gets its own records back from a third replica, and gives them new numbers.
-    old.merge(old.changed_since(Number(0)), Some(old.number()));
+    // "a" gets its own records back from a third replica that has gone further, and gives them new numbers.
+    old.merge(old.changed_since(Number(0)), Some(Number(9)));
+    assert_eq!((new.number(), old.number()), (Number(2), Number(4)));
     new.enter(leadership(2, "b"));
     let shared = new.shared_with(old.position().leadership.as_ref()).expect("it followed that leadership");
     let merged = new.merge(old.changed_since(shared), Some(shared));

@@ -1,11 +1,13 @@
 //! What callers ask of any worker (sections 7 and 9): one job, all jobs, the cluster, an end to a job.
 
-use crate::protocol::ids::{Digest, JobKey, Number, ReplyToken, StreamId};
+use crate::protocol::ids::{Digest, Jac, JobKey, Number, ReplyToken, StreamId};
 use crate::protocol::input::Input;
 use crate::protocol::limits;
-use crate::protocol::message::{CallFailure, Code, JobQuery, ListJobs, Purpose, Refusal, Request, Response};
+use crate::protocol::message::{
+    CallFailure, Code, Down, JobQuery, ListJobs, Purpose, Refusal, Request, Response, Status,
+};
 use crate::protocol::testkit::lone::ack;
-use crate::protocol::testkit::{Lone, announce, job, leader, ms, query, submission};
+use crate::protocol::testkit::{Lone, announce, job, leader, ms, node, query, status, submission};
 
 const FIRST: StreamId = StreamId(101);
 
@@ -150,6 +152,16 @@ fn the_cluster_is_shown_as_this_worker_sees_it() {
     assert!(n1.worker.is_ready());
     let n1 = Lone::linked(&[]);
     assert!(!n1.worker.is_ready(), "it knows no leader");
+}
+
+#[test]
+fn the_cluster_is_shown_with_what_the_leader_tells_of_others_which_is_no_sign_of_life() {
+    let mut n1 = Lone::following(&[], 3, "n3", 5);
+    let told = Status { jac: Jac(4), running: 2, links: vec![node("n3")], ..status("x1", None) };
+    n1.frame(Down::Roster(vec![told])).skip();
+    let cluster = n1.worker.cluster();
+    let seen = cluster.nodes.iter().find(|seen| seen.member.node == node("x1")).expect("it was told of");
+    assert_eq!((seen.alive, seen.jac, seen.running, &seen.links), (false, Jac(4), 2, &vec![node("n3")]));
 }
 
 #[test]
