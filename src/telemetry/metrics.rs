@@ -33,7 +33,7 @@ struct Outcome {
 type ByOutcome = Family<Outcome, Counter>;
 
 /// What a node counts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Metrics {
     elections: ByOutcome,
     election_time: Seconds,
@@ -47,6 +47,32 @@ pub struct Metrics {
     computed: Seconds,
     late: Seconds,
     saved: Seconds,
+}
+
+/// A counter whose outcomes are all there from the start, so that a rate of none is 0 and not unknown.
+fn outcomes(all: &[&'static str]) -> ByOutcome {
+    let family = ByOutcome::default();
+    all.iter().for_each(|outcome| drop(family.get_or_create(&Outcome { outcome })));
+    family
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics {
+            elections: outcomes(&["winner", "none"]),
+            election_time: Seconds::default(),
+            edges_failed: Counter::default(),
+            leaderships: Counter::default(),
+            admitted: Counter::default(),
+            ended: outcomes(&["succeeded", "failed", "cancelled"]),
+            attempts: outcomes(&["completed", "failed", "called_off"]),
+            attempt_time: Seconds::default(),
+            fenced: Counter::default(),
+            computed: Seconds::default(),
+            late: Seconds::default(),
+            saved: Seconds::default(),
+        }
+    }
 }
 
 /// A histogram of times.
@@ -81,7 +107,7 @@ impl Metrics {
                     JobState::Succeeded => "succeeded",
                     JobState::Failed => "failed",
                     JobState::Cancelled => "cancelled",
-                    JobState::Queued | JobState::Running => "none",
+                    JobState::Queued | JobState::Running => return,
                 };
                 self.ended.get_or_create(&Outcome { outcome }).inc();
             }
