@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::context::Open;
 use super::names::{attribute, span};
-use crate::protocol::ids::{ComputeId, ElectionId, JobKey, Leadership, NodeId, TaskKey};
+use crate::protocol::ids::{ComputeId, ElectionId, JobKey, Leadership, NodeId, TaskKey, Term};
 use crate::protocol::message::{CallFailure, Purpose, Request};
 use crate::protocol::notice::{Declined, Notice};
 use crate::protocol::trace::Trace;
@@ -37,7 +37,7 @@ pub struct Spans {
     hops: BTreeMap<ElectionId, Open>,
     winners: BTreeMap<ElectionId, Open>,
     /// Where elections stand, also past ones: announcements come later.
-    elections: BTreeMap<ElectionId, Trace>,
+    elections: BTreeMap<ElectionId, (Term, Trace)>,
     /// The election of its own that ended in this step.
     concluded: Option<Trace>,
     /// Where leaderships were made known.
@@ -141,7 +141,7 @@ impl Spans {
                     open.set(attribute::REPLACES, replaced.to_string());
                 }
                 open.set(attribute::JAC, count(jac.0));
-                self.name(&open, election, term.0);
+                self.name(&open, election, *term);
                 let trace = open.trace();
                 put(&mut self.began, election.clone(), open);
                 trace
@@ -153,7 +153,7 @@ impl Spans {
                 open.set(attribute::DUPLICATE, false);
                 open.set(attribute::JAC, count(jac.0));
                 open.set(attribute::BUDGET, count(budget.as_millis()));
-                self.name(&open, election, term.0);
+                self.name(&open, election, *term);
                 let trace = open.trace();
                 put(&mut self.hops, election.clone(), open);
                 trace
@@ -214,11 +214,11 @@ impl Spans {
     }
 
     /// Names an election on its span, and remembers where it stands.
-    fn name(&mut self, open: &Open, election: &ElectionId, term: u64) {
+    fn name(&mut self, open: &Open, election: &ElectionId, term: Term) {
         open.set(attribute::ELECTION, election.to_string());
-        open.set(attribute::TERM, count(term));
+        open.set(attribute::TERM, count(term.0));
         if let Some(trace) = open.trace() {
-            put(&mut self.elections, election.clone(), trace);
+            put(&mut self.elections, election.clone(), (term, trace));
         }
     }
 
@@ -231,7 +231,7 @@ impl Spans {
     }
 
     fn of_election(&self, election: &ElectionId) -> Option<Trace> {
-        self.elections.get(election).copied()
+        self.elections.get(election).map(|(_, trace)| *trace)
     }
 
     fn tell_of_leadership(&mut self, cause: Option<Trace>, notice: &Notice) -> Option<Trace> {
@@ -274,7 +274,11 @@ impl Spans {
                 leads.trace
             }
             Notice::Following(leadership) => {
-                let parent = cause.or(self.concluded)?;
+                // The leader of before names the next one on its stream, which brings no context: then this node's own
+                // hop is where it belongs, if there is one such election only.
+                let mut of_term = self.elections.values().filter(|(term, _)| *term == leadership.term);
+                let own = of_term.next().filter(|_| of_term.next().is_none()).map(|(_, trace)| *trace);
+                let parent = cause.or(self.concluded).or(own)?;
                 let open = self.open(span::ANNOUNCEMENT, Some(parent));
                 open.set(attribute::TERM, count(leadership.term.0));
                 open.set(attribute::LEADER, leadership.leader.to_string());
@@ -462,7 +466,7 @@ mod tests {
     use tracing_subscriber::layer::SubscriberExt;
 
     use super::*;
-    use crate::protocol::ids::{Incarnation, Jac, Term};
+    use crate::protocol::ids::{Incarnation, Jac};
 
     #[derive(Clone, Debug, Default)]
     struct Kept(Arc<Mutex<Vec<SpanData>>>);
