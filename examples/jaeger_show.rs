@@ -18,10 +18,10 @@ fn main() -> Result<()> {
     let mut out = std::io::stdout().lock();
     if wanted.is_empty() {
         let spans = recent(&jaeger)?;
-        let last = |name: &str| spans.iter().filter(|span| span.name == name).max_by_key(|span| span.begun);
-        for name in ["election", "submit"] {
-            let Some(root) = last(name) else {
-                writeln!(out, "no {name} within the last hour\n")?;
+        for (what, names) in [("election", &["election"][..]), ("job", &["admission", "failover"])] {
+            let of_these = spans.iter().filter(|span| names.contains(&span.name.as_str()));
+            let Some(root) = of_these.max_by_key(|span| span.begun) else {
+                writeln!(out, "no {what} within the last hour\n")?;
                 continue;
             };
             let of: Vec<&Span> = spans.iter().filter(|span| span.trace == root.trace).collect();

@@ -17,7 +17,7 @@ use crate::node::Broken;
 use crate::protocol::effects::Ending;
 use crate::protocol::ids::Incarnation;
 
-/// How long the collector may take for the last spans; the servers have ended by then, so it comes on top.
+/// How long the collector may take for the last spans; the servers leave it twice as much of the grace.
 const LAST_SPANS: Duration = Duration::from_millis(500);
 
 /// How a node ended.
@@ -69,7 +69,8 @@ impl Node {
             }
         };
         self.closing.cancel();
-        if timeout_at(begun + self.stop_grace, self.servers.wait()).await.is_err() {
+        let for_spans = self.export.as_ref().map_or(Duration::ZERO, |_| LAST_SPANS * 2);
+        if timeout_at(begun + self.stop_grace.saturating_sub(for_spans), self.servers.wait()).await.is_err() {
             tracing::info!("connections that did not end in time are cut off");
         }
         if let Some(export) = self.export {

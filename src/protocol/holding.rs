@@ -52,7 +52,8 @@ impl Worker {
         let any = !told.is_empty();
         for (job, before, state) in told {
             out.notices.extend(before.map(|before| Notice::OutcomeRaised(job.clone(), before, state)));
-            out.notices.push(Notice::JobEnded(job.clone(), state));
+            let trace = self.ledger.job(&job).and_then(|job| job.trace);
+            out.notices.push(Notice::JobEnded(job.clone(), state, trace));
             out.moved.insert(job);
         }
         any

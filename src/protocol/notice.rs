@@ -123,6 +123,13 @@ pub enum Notice {
     },
     /// A submission is on its way to this leader.
     SubmissionSent(JobKey, NodeId),
+    /// Whoever waited here for a submission got an answer.
+    SubmissionAnswered {
+        /// The job.
+        job: JobKey,
+        /// Why it was not taken; none if it was.
+        refused: Option<String>,
+    },
     /// A job was admitted.
     JobAdmitted {
         /// The job.
@@ -143,8 +150,8 @@ pub enum Notice {
         /// Where its submission stands in a trace.
         trace: Option<Trace>,
     },
-    /// A job's outcome is held, and told.
-    JobEnded(JobKey, JobState),
+    /// A job's outcome is held, and told; and where its submission stands in a trace.
+    JobEnded(JobKey, JobState, Option<Trace>),
     /// The other side of a split, or a holder thought lost, had ended a job in a higher state.
     OutcomeRaised(JobKey, JobState, JobState),
     /// An attempt was handed out.
@@ -272,6 +279,7 @@ impl Notice {
             Notice::FollowerLost(..) => "worker-lost",
             Notice::SubmissionWaits { .. } => "submission-waits",
             Notice::SubmissionSent(..) => "submission-sent",
+            Notice::SubmissionAnswered { .. } => "submission-answered",
             Notice::JobAdmitted { .. } => "job-admitted",
             Notice::JobTakenUp { .. } => "job-taken-up",
             Notice::JobEnded(..) => "job-ended",
@@ -311,6 +319,7 @@ impl Notice {
             | Notice::FollowerLost(..)
             | Notice::SubmissionWaits { .. }
             | Notice::SubmissionSent(..)
+            | Notice::SubmissionAnswered { .. }
             | Notice::JobTakenUp { .. }
             | Notice::JobEnded(..)
             | Notice::OutcomeRaised(..)
@@ -329,9 +338,10 @@ impl Notice {
         match self {
             Notice::SubmissionWaits { job, .. }
             | Notice::SubmissionSent(job, _)
+            | Notice::SubmissionAnswered { job, .. }
             | Notice::JobAdmitted { job, .. }
             | Notice::JobTakenUp { job, .. }
-            | Notice::JobEnded(job, _)
+            | Notice::JobEnded(job, ..)
             | Notice::OutcomeRaised(job, ..) => (Some(job.id.clone()), None, None),
             Notice::TaskHandedOut { task, attempt, .. }
             | Notice::TaskTaken { task, attempt, .. }
@@ -400,11 +410,13 @@ impl Notice {
             Notice::FollowerLost(node, why) => format!("{node} is not live: {why}"),
             Notice::SubmissionWaits { job, .. } => format!("{} waits until the leader has room", job.id),
             Notice::SubmissionSent(job, leader) => format!("{} is sent to {leader}", job.id),
+            Notice::SubmissionAnswered { job, refused: None } => format!("{} is acknowledged", job.id),
+            Notice::SubmissionAnswered { job, refused: Some(why) } => format!("{} is refused: {why}", job.id),
             Notice::JobTakenUp { job, .. } => format!("{} goes on under this leader", job.id),
             Notice::JobAdmitted { job, place, jac, .. } => {
                 format!("{} is admitted as number {place} of its term; JAC is now {jac}", job.id)
             }
-            Notice::JobEnded(job, state) => format!("{} ended: {state:?}", job.id),
+            Notice::JobEnded(job, state, _) => format!("{} ended: {state:?}", job.id),
             Notice::OutcomeRaised(job, from, to) => format!("{} was {from:?} and is {to:?} after a join", job.id),
             Notice::TaskHandedOut { task, worker, second, .. } => {
                 let what = if *second { "second copy of task" } else { "task" };

@@ -176,7 +176,9 @@ impl Worker {
             return;
         }
         self.queue.last = self.queue.last.saturating_add(1);
-        out.notices.push(Notice::SubmissionWaits { job: job.key.clone(), trace: job.trace });
+        if !job.forwarded {
+            out.notices.push(Notice::SubmissionWaits { job: job.key.clone(), trace: job.trace });
+        }
         let stage = Stage::Waiting(Time::ZERO);
         let submission = Submission { job, token: Some(token), stage, unsure: false, taken_at: self.now.wall };
         self.queue.held_back.insert(self.queue.last, submission);
@@ -421,8 +423,12 @@ impl Worker {
     }
 
     fn answer_submission(&mut self, id: u64, result: Result<Submitted, Refusal>, out: &mut Effects) {
-        let submission = self.queue.held_back.remove(&id);
-        if let Some(token) = submission.and_then(|submission| submission.token) {
+        let Some(submission) = self.queue.held_back.remove(&id) else { return };
+        if !submission.job.forwarded {
+            let refused = result.as_ref().err().map(|refusal| refusal.message.clone());
+            out.notices.push(Notice::SubmissionAnswered { job: submission.job.key, refused });
+        }
+        if let Some(token) = submission.token {
             out.replies.push((token, result.map(Response::Submitted)));
         }
     }

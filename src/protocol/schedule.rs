@@ -116,6 +116,11 @@ impl Schedule {
         }
     }
 
+    /// Whether a job is in work.
+    pub(crate) fn works_on(&self, job: &JobKey) -> bool {
+        self.jobs.contains_key(job)
+    }
+
     fn drop_job(&mut self, job: &JobKey) {
         self.jobs.remove(job);
         self.order.retain(|other| other != job);

@@ -12,10 +12,11 @@ use opentelemetry::trace::TracerProvider;
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_otlp::{RetryPolicy, WithExportConfig, WithTonicConfig};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, SdkTracer, SdkTracerProvider, Span, SpanData, SpanExporter, SpanProcessor,
 };
+use tokio::runtime::Handle;
 
 /// Spans that wait at most; a span is about a kibibyte.
 const QUEUE: usize = 8_192;
@@ -99,7 +100,7 @@ impl Export {
             .with_max_queue_size(QUEUE)
             .with_max_export_batch_size(BATCH)
             .with_scheduled_delay(DELAY);
-        let sent = Counted { inner: exporter, counts: Arc::clone(&counts) };
+        let sent = Counted { inner: exporter, counts: Arc::clone(&counts), runtime: Handle::current() };
         let batches = BatchSpanProcessor::builder(sent).with_batch_config(limits.build()).build();
         let processor = Bounded { inner: batches, counts: Arc::clone(&counts) };
         let provider =
@@ -145,12 +146,18 @@ fn resource(node: &str) -> Resource {
 struct Counted<E> {
     inner: E,
     counts: Arc<Counts>,
+    runtime: Handle,
 }
 
 impl<E: SpanExporter> SpanExporter for Counted<E> {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len() as u64;
-        let result = self.inner.export(batch).await;
+        // The exporter's own timeout leaves out connecting, which takes minutes where packets vanish.
+        let bounded = {
+            let _within = self.runtime.enter();
+            tokio::time::timeout(GIVE_UP, self.inner.export(batch))
+        };
+        let result = bounded.await.unwrap_or(Err(OTelSdkError::Timeout(GIVE_UP)));
         let count = if result.is_ok() { &self.counts.sent } else { &self.counts.lost };
         count.fetch_add(spans, Ordering::Relaxed);
         self.counts.waiting.fetch_sub(spans, Ordering::Relaxed);

@@ -65,7 +65,7 @@ impl Default for Metrics {
             leaderships: Counter::default(),
             admitted: Counter::default(),
             ended: outcomes(&["succeeded", "failed", "cancelled"]),
-            attempts: outcomes(&["completed", "failed", "called_off"]),
+            attempts: outcomes(&["completed", "failed", "called_off", "abandoned"]),
             attempt_time: Seconds::default(),
             fenced: Counter::default(),
             computed: Seconds::default(),
@@ -102,7 +102,7 @@ impl Metrics {
             Notice::EdgeFailed { .. } => drop(self.edges_failed.inc()),
             Notice::LeadershipBegan { .. } => drop(self.leaderships.inc()),
             Notice::JobAdmitted { .. } => drop(self.admitted.inc()),
-            Notice::JobEnded(_, state) if leads => {
+            Notice::JobEnded(_, state, _) if leads => {
                 let outcome = match state {
                     JobState::Succeeded => "succeeded",
                     JobState::Failed => "failed",
@@ -121,6 +121,11 @@ impl Metrics {
             Notice::Fenced { .. } => drop(self.fenced.inc()),
             _ => {}
         }
+    }
+
+    /// So many attempts were out when the leadership ended.
+    pub fn abandoned(&self, attempts: u64) {
+        self.attempts.get_or_create(&Outcome { outcome: "abandoned" }).inc_by(attempts);
     }
 
     /// An election of this node took so long.

@@ -97,6 +97,7 @@ impl Observer {
             Notice::LeadershipBegan { .. } => self.leads = true,
             Notice::LeadershipEnded(..) => {
                 self.leads = false;
+                self.metrics.abandoned(self.attempts.len() as u64);
                 self.attempts.clear();
             }
             _ => {}
@@ -164,6 +165,7 @@ const fn level(notice: &Notice) -> Level {
         | Notice::WinnerChosen { .. }
         | Notice::SubmissionWaits { .. }
         | Notice::SubmissionSent(..)
+        | Notice::SubmissionAnswered { .. }
         | Notice::TaskHandedOut { .. }
         | Notice::TaskTaken { .. }
         | Notice::TaskEnded { .. }

@@ -2,7 +2,8 @@
 //!
 //! Owns the spans that are open at this node. Each is short: it ends with the next word on its subject, so that a node
 //! that is killed leaves only the last moment untold, and what it had caused hangs below a span that never came: the
-//! broken edge. Bound: [`MOST`] of each kind, the oldest go first.
+//! broken edge. Bound: [`MOST`] of each kind; what the core bounds
+//! itself, too, so that it is reached by what never ends alone.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,8 @@ use crate::protocol::trace::Trace;
 
 /// Open spans, or places remembered, of one kind.
 const MOST: usize = 4_096;
+/// Terms whose elections are remembered.
+const TERMS: u64 = 64;
 /// Elections under way that a new one is linked to.
 const LINKED: usize = 8;
 
@@ -111,6 +114,7 @@ impl Spans {
             | Notice::FollowerJoined(..) => self.tell_of_leadership(cause, notice),
             Notice::SubmissionWaits { .. }
             | Notice::SubmissionSent(..)
+            | Notice::SubmissionAnswered { .. }
             | Notice::JobAdmitted { .. }
             | Notice::JobTakenUp { .. }
             | Notice::JobEnded(..) => self.tell_of_job(notice),
@@ -217,6 +221,7 @@ impl Spans {
     fn name(&mut self, open: &Open, election: &ElectionId, term: Term) {
         open.set(attribute::ELECTION, election.to_string());
         open.set(attribute::TERM, count(term.0));
+        self.elections.retain(|_, (of, _)| of.0.saturating_add(TERMS) >= term.0);
         if let Some(trace) = open.trace() {
             put(&mut self.elections, election.clone(), (term, trace));
         }
@@ -238,7 +243,10 @@ impl Spans {
         match notice {
             Notice::LeadershipBegan { leadership, workers, election } => {
                 let of_election = || election.as_ref().and_then(|election| self.of_election(election));
-                let open = self.open(span::LEADERSHIP, cause.or_else(of_election));
+                // A step that a call set off may run timers as well: only a call of that election is the cause.
+                let own = of_election();
+                let parent = cause.filter(|cause| own.is_none_or(|own| own.id == cause.id)).or(own);
+                let open = self.open(span::LEADERSHIP, parent);
                 open.set(attribute::TERM, count(leadership.term.0));
                 open.set(attribute::LEADER, leadership.leader.to_string());
                 open.set(attribute::JAC, count(leadership.jac.0));
@@ -315,6 +323,11 @@ impl Spans {
                 open.set(attribute::LEADER, to.to_string());
                 open.trace()
             }
+            Notice::SubmissionAnswered { job, refused } => {
+                let open = self.queued.remove(job)?;
+                open.set(attribute::OUTCOME, refused.clone().unwrap_or_else(|| "known already".to_owned()));
+                open.trace()
+            }
             Notice::JobAdmitted { job, term, place, jac, trace } => {
                 self.queued.remove(job);
                 let open = self.open(span::ADMISSION, *trace);
@@ -333,9 +346,13 @@ impl Spans {
                 }
                 self.work_on(job, &open)
             }
-            Notice::JobEnded(job, state) => {
+            Notice::JobEnded(job, state, trace) => {
                 // Followers tell it as well; the trace has it once, from the leader.
-                let parent = self.jobs.remove(job)?;
+                let work = self.jobs.remove(job);
+                if self.leads.is_none() {
+                    return *trace;
+                }
+                let parent = work.or(*trace)?;
                 let open = self.open(span::COMPLETION, Some(parent));
                 open.set(attribute::JOB, job.id.to_string());
                 open.set(attribute::OUTCOME, format!("{state:?}"));
@@ -400,8 +417,9 @@ impl Spans {
 
     /// This node begins to compute a task.
     pub fn computes(&mut self, compute: ComputeId, task: &TaskKey) {
-        let own = || self.attempts.range((task.clone(), 0)..).next().filter(|((of, _), _)| of == task);
-        let parent = self.taken.remove(task).or_else(|| own().and_then(|(_, open)| open.trace()));
+        // Of two copies the later one is here, or it would be the other's.
+        let own = self.attempts.range((task.clone(), 0)..=(task.clone(), u32::MAX)).next_back();
+        let parent = self.taken.remove(task).or_else(|| own.and_then(|(_, open)| open.trace()));
         if let Some(parent) = parent {
             let open = self.open(span::COMPUTATION, Some(parent));
             of_task(&open, task);
@@ -529,6 +547,28 @@ mod tests {
         });
         let hop = &spans[span::HOP];
         assert_eq!(hop.links.iter().count(), 1);
+    }
+
+    #[test]
+    fn a_second_copy_at_the_leader_is_computed_below_its_own_attempt() {
+        let name = |node: &str| NodeId::new(node).expect("a good name");
+        let id = crate::protocol::ids::JobId::new("j").expect("a good name");
+        let job = JobKey { id, digest: crate::protocol::ids::Digest([1; 32]) };
+        let task = TaskKey { job: job.clone(), slices: 4, slice: 2 };
+        let spans = spans_of(|spans| {
+            spans.tell(None, &Notice::JobAdmitted { job, term: Term(4), place: 1, jac: Jac(1), trace: None });
+            for (attempt, worker) in [(1, "n4"), (2, "n1")] {
+                let (task, worker, second) = (task.clone(), name(worker), attempt == 2);
+                spans.tell(None, &Notice::TaskHandedOut { task, attempt, worker, second });
+            }
+            spans.computes(ComputeId(1), &task);
+            spans.computed(ComputeId(1), true);
+            spans.tell(None, &Notice::TaskCalledOff { task: task.clone(), attempt: 1, worker: name("n4") });
+            let ended = Notice::TaskEnded { task: task.clone(), attempt: 2, worker: name("n1"), failure: None };
+            spans.tell(None, &ended);
+        });
+        // The last attempt to end is the second one.
+        assert_eq!(spans[span::COMPUTATION].parent_span_id, spans[span::ATTEMPT].span_context.span_id());
     }
 
     #[test]

@@ -123,12 +123,12 @@ async fn a_collector_that_is_absent_or_silent_costs_no_heartbeat() {
     let mut without = 0.0;
     for cluster in &mut clusters {
         let late = cluster.late().await;
+        let lost = cluster.highest("floodline_spans_total{outcome=\"lost\"}").await;
         let mut failovers = Vec::new();
         for _ in 0..5 {
             failovers.push(cluster.failover().await);
         }
         let memory = cluster.highest("process_resident_memory_bytes").await;
-        let lost = cluster.highest("floodline_spans_total{outcome=\"lost\"}").await;
         let end = cluster.end().await;
         figure(&format!(
             "{:>9} {:>6} {:>10.1} {:>6.2}% {:>13.0} {:>10.1} {lost:>10} {:>8.2}",

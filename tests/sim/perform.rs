@@ -76,7 +76,7 @@ impl World {
         self.after_step(at);
         self.check_thawed(at);
         for notice in &notices {
-            if let Notice::JobEnded(job, state) = notice {
+            if let Notice::JobEnded(job, state, _) = notice {
                 self.check_told(at, job, *state, None);
             }
         }

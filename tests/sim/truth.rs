@@ -210,7 +210,7 @@ impl World {
             Notice::TaskEnded { .. } => self.marks.hit(Mark::TaskFailed),
             Notice::Fenced { .. } => self.marks.hit(Mark::Fenced),
             Notice::OutcomeRaised(..) => self.marks.hit(Mark::OutcomeRaised),
-            Notice::JobEnded(job, state) => {
+            Notice::JobEnded(job, state, _) => {
                 self.see(Seen::JobEnded { by: identity, job: job.clone(), state: *state });
                 if *state == JobState::Failed {
                     self.marks.hit(Mark::JobFailed);

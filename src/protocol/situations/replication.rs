@@ -85,6 +85,7 @@ fn a_follower_that_went_further_in_a_past_leadership_uploads_first_and_both_end_
     n1.sent(stream, Up::Upload(late)).is("
             save 2 [job late, payload late] at 5-n1#5, term 5, jac 0
             down 101 BATCH joins 5-n1#5 [task old/0 of 4 attempt 1 at n1, job late, payload late] held 2
+            note job-taken-up late
             note follower-joined
             moved late
             = leading 5-n1, admitted 0, held 2, jac 0, at 5-n1#5
@@ -119,6 +120,7 @@ fn a_follower_with_a_foreign_past_exchanges_hashes_and_then_the_jobs_that_differ
     n1.sent(stream, Up::Upload(records)).is("
             save 2 [job theirs, payload theirs] at 5-n1#5, term 5, jac 0
             down 101 BATCH joins 5-n1#5 [job theirs, payload theirs, job old, payload old, task old/0 of 4 attempt 1 at n1] held 2
+            note job-taken-up theirs
             note follower-joined
             moved theirs
             = leading 5-n1, admitted 0, held 2, jac 0, at 5-n1#5

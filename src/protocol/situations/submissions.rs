@@ -115,6 +115,7 @@ fn another_payload_under_the_id_already_exists() {
     n1.called(Request::SubmitJob(other_payload("j"))).is("
             reply 3: AlreadyExists
             note submission-waits j
+            note submission-answered j
             = leading 5-n1, admitted 1, held 0, jac 1, at 5-n1#3
         ");
 }
@@ -185,6 +186,7 @@ fn a_submission_that_is_held_is_told_to_its_caller() {
     let view = other.worker.ledger.view(&job("a")).expect("it was admitted");
     n1.answer("n3 SUBMIT a", Response::Submitted(Submitted::Held(view))).is("
             reply 2: held, a Running 0/4
+            note submission-answered a
             = following 3-n3, jac 0, at 3-n3#0
         ");
 }
@@ -221,6 +223,7 @@ fn a_submission_that_the_leader_finds_wrong_is_refused_for_good() {
     n1.called(submit("a")).skip();
     n1.fail("n3 SUBMIT a", CallFailure::Refused(Refusal::new(Code::AlreadyExists, "taken"))).is("
             reply 2: AlreadyExists
+            note submission-answered a
             = following 3-n3, jac 0, at 3-n3#0
         ");
 }
