@@ -98,8 +98,9 @@ fn scaled_up_and_down_and_to_nothing_in_mid_job_it_goes_on() {
     assert_eq!(client.cluster().map(|_| "a worker answers"), None);
     deployment.scale(WORKERS);
     deployment.rolled_out();
-    assert_eq!(client.answer("huge"), ANSWER_OF_HUGE);
+    // Pods are ready some time before the Service leads to them.
     client.settles(WORKERS);
+    assert_eq!(client.answer("huge"), ANSWER_OF_HUGE);
 }
 
 #[test]
@@ -111,8 +112,8 @@ fn all_pods_deleted_at_once_the_job_goes_on_from_their_volumes() {
     client.in_the_middle_of("large");
     told(&["delete", "pod", "--selector=app.kubernetes.io/name=floodline"]);
     deployment.rolled_out();
-    assert_eq!(client.answer("large"), ANSWER_OF_LARGE);
     let after = client.settles(WORKERS);
+    assert_eq!(client.answer("large"), ANSWER_OF_LARGE);
     for node in &before.nodes {
         assert!(after.node(&node.name).jac >= node.jac, "{before:?}, then {after:?}");
     }
