@@ -18,7 +18,9 @@ fn main() -> Result<()> {
     let mut out = std::io::stdout().lock();
     if wanted.is_empty() {
         let spans = recent(&jaeger)?;
-        for (what, names) in [("election", &["election"][..]), ("job", &["admission", "failover"])] {
+        for (what, names) in
+            [("election that made a leader", &["leadership begins"][..]), ("job", &["admission", "failover"])]
+        {
             let of_these = spans.iter().filter(|span| names.contains(&span.name.as_str()));
             let Some(root) = of_these.max_by_key(|span| span.begun) else {
                 writeln!(out, "no {what} within the last hour\n")?;
