@@ -81,6 +81,7 @@ impl Performer {
             watches,
             streams,
             computations,
+            // Told step by step, as each may have another cause.
             notices: _,
             moved,
             ended,

@@ -174,10 +174,6 @@ impl Worker {
         leading.heartbeat_due = now;
         let workers = u32::try_from(joined).unwrap_or(u32::MAX);
         out.notices.push(Notice::LeadershipActive(leading.leadership.clone(), workers));
-        for job in self.ledger.unfinished() {
-            let trace = self.ledger.job(job).and_then(|job| job.trace);
-            out.notices.push(Notice::JobTakenUp { job: job.clone(), trace });
-        }
         self.take_up_jobs(out);
     }
 

@@ -330,15 +330,7 @@ impl Worker {
     fn after_merge(&mut self, merged: Merged, out: &mut Effects) {
         out.notices.extend(merged.differ.into_iter().map(Notice::ValuesDiffer));
         for job in merged.jobs {
-            if let Role::Leading(leading) = &self.role
-                && leading.active
-                && self.ledger.is_unfinished(&job)
-                && !leading.schedule.works_on(&job)
-            {
-                let trace = self.ledger.job(&job).and_then(|job| job.trace);
-                out.notices.push(Notice::JobTakenUp { job: job.clone(), trace });
-            }
-            self.take_up_job(&job, out);
+            self.go_on_with(&job, out);
             out.moved.insert(job);
         }
         self.after_drop(merged.gone, out);

@@ -116,11 +116,6 @@ impl Schedule {
         }
     }
 
-    /// Whether a job is in work.
-    pub(crate) fn works_on(&self, job: &JobKey) -> bool {
-        self.jobs.contains_key(job)
-    }
-
     fn drop_job(&mut self, job: &JobKey) {
         self.jobs.remove(job);
         self.order.retain(|other| other != job);
@@ -147,8 +142,18 @@ impl Worker {
         let mut jobs: Vec<JobKey> = self.ledger.unfinished().cloned().collect();
         jobs.sort_by_key(|key| self.ledger.job(key).map(|job| job.submitted_at));
         for job in jobs {
-            self.take_up_job(&job, out);
+            self.go_on_with(&job, out);
         }
+    }
+
+    /// Takes up a job that others may have had in work; tells of it unless it is in work here already.
+    pub(crate) fn go_on_with(&mut self, job: &JobKey, out: &mut Effects) {
+        let Role::Leading(leading) = &self.role else { return };
+        if leading.active && self.ledger.is_unfinished(job) && !leading.schedule.jobs.contains_key(job) {
+            let trace = self.ledger.job(job).and_then(|job| job.trace);
+            out.notices.push(Notice::JobTakenUp { job: job.clone(), trace });
+        }
+        self.take_up_job(job, out);
     }
 
     /// Works from now on by what the ledger says of a job: attempts of other leaderships are ended and their tasks
