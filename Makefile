@@ -105,7 +105,7 @@ sim-selftest: ## Break rules of the core on purpose (BREAK=words for some): the 
 	$(RUSTC) --edition 2024 --test -o $(TARGET_DIR)/selftest/selftest tests/selftest/main.rs
 	FLOODLINE_SELFTEST="$(or $(BREAK),all)" FLOODLINE_SELFTEST_DIR=$(TARGET_DIR)/selftest $(TARGET_DIR)/selftest/selftest --nocapture
 
-endure: ## Kill, freeze, wipe, split and count real clusters in full, for half an hour; TEST=name runs one of them
+endure: ## Kill, freeze, wipe, split and count real clusters in full, for twenty minutes; TEST=name runs one of them
 	FLOODLINE_KILLS=20 FLOODLINE_FREEZES=5 FLOODLINE_SPLIT_SECONDS=60 FLOODLINE_ELECTIONS=10000 FLOODLINE_STARTS=1000 \
 	FLOODLINE_SUBMISSIONS=200 FLOODLINE_LARGE_JOBS=3 FLOODLINE_COLLECTOR_SECONDS=600 FLOODLINE_TRACED_JOBS=15 \
 	$(CARGO) test --release --locked --test endure -- --nocapture --test-threads=1 $(TEST)
